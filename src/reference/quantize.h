@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantizers on the CPU, written as the specification: each rule is one sequence of operations
-// (docs/formats.md).
+// (docs/formats.md, section 6).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/block_tensor.h"
@@ -11,6 +12,8 @@
 
 namespace nibble {
 
+// rn and floor, ceil, even are nibble's own; the others are the sequences of the producers they are
+// named after.
 enum class Nvfp4Rule : std::uint8_t { rn, modelopt, torchao, compressed_tensors, flashinfer };
 enum class Mxfp4Rule : std::uint8_t {
   floor,
@@ -19,6 +22,7 @@ enum class Mxfp4Rule : std::uint8_t {
   modelopt,
   compressed_tensors,
   torchao_floor,
+  torchao_rceil,
   gguf
 };
 
@@ -31,17 +35,44 @@ struct EnumNames<Nvfp4Rule> {
       std::pair{Nvfp4Rule::compressed_tensors, std::string_view("compressed_tensors")},
       std::pair{Nvfp4Rule::flashinfer, std::string_view("flashinfer")}};
 };
+template <>
+struct EnumNames<Mxfp4Rule> {
+  static constexpr std::array table{
+      std::pair{Mxfp4Rule::floor, std::string_view("floor")},
+      std::pair{Mxfp4Rule::ceil, std::string_view("ceil")},
+      std::pair{Mxfp4Rule::even, std::string_view("even")},
+      std::pair{Mxfp4Rule::modelopt, std::string_view("modelopt")},
+      std::pair{Mxfp4Rule::compressed_tensors, std::string_view("compressed_tensors")},
+      std::pair{Mxfp4Rule::torchao_floor, std::string_view("torchao_floor")},
+      std::pair{Mxfp4Rule::torchao_rceil, std::string_view("torchao_rceil")},
+      std::pair{Mxfp4Rule::gguf, std::string_view("gguf")}};
+};
+
+struct QuantizeOptions {
+  // NVFP4: the largest magnitude that the tensor scale is made of, where x is a part of a larger
+  // tensor (q, k, v that share one scale). Default: that of x. Finite and not negative.
+  std::optional<float> tensor_amax;
+  // NVFP4: the tensor scale itself; tensor_amax is then not used. Rules that divide
+  // (compressed_tensors, flashinfer) want `divisor` and ignore `multiplier`. Finite and above zero.
+  std::optional<TensorScale> tensor_scale;
+  // The weights were bf16: compressed_tensors then computes its divisor in bf16. Other rules ignore
+  // it.
+  bool source_is_bf16 = false;
+  // Rows from here on are not read; their codes and scales are zero. Default: rows.
+  std::optional<std::int64_t> live_rows;
+};
 
 struct Quantized {
   BlockTensor tensor;                   // row_major scales
   std::int64_t lost_to_zero_scale = 0;  // non-zero elements in blocks whose scale rounded to zero
 };
 
-// x is [rows, columns], row-major. Errors: columns no multiple of the block; NaN or inf, naming row
-// and column.
+// x is [rows, columns], row-major. Values beyond what the tensor scale reaches saturate. Errors:
+// sizes (columns no multiple of the block, x too short); NaN or inf under every rule, naming row
+// and column; options out of their range.
 Result<Quantized> quantize_nvfp4(std::span<const float> x, std::int64_t rows, std::int64_t columns,
-                                 Nvfp4Rule rule);
+                                 Nvfp4Rule rule, const QuantizeOptions& options = {});
 Result<Quantized> quantize_mxfp4(std::span<const float> x, std::int64_t rows, std::int64_t columns,
-                                 Mxfp4Rule rule);
+                                 Mxfp4Rule rule, const QuantizeOptions& options = {});
 
 }  // namespace nibble
