@@ -9,6 +9,8 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "core/enum_names.h"
+
 namespace nibble {
 
 enum class ErrorKind {
@@ -18,6 +20,17 @@ enum class ErrorKind {
   corrupt,           // data from a file or another process contradicts itself
   io,                // the operating system refused
   failed,            // a library or a child reported failure
+};
+
+template <>
+struct EnumNames<ErrorKind> {
+  static constexpr std::array table{
+      std::pair{ErrorKind::invalid_argument, std::string_view("invalid_argument")},
+      std::pair{ErrorKind::not_found, std::string_view("not_found")},
+      std::pair{ErrorKind::unsupported, std::string_view("unsupported")},
+      std::pair{ErrorKind::corrupt, std::string_view("corrupt")},
+      std::pair{ErrorKind::io, std::string_view("io")},
+      std::pair{ErrorKind::failed, std::string_view("failed")}};
 };
 
 // `message` says what was asked, what came back and what to do, in one line.
