@@ -50,13 +50,14 @@ struct EnumNames<Mxfp4Rule> {
 
 struct QuantizeOptions {
   // NVFP4: the largest magnitude that the tensor scale is made of, where x is a part of a larger
-  // tensor (q, k, v that share one scale). Default: that of x. Finite and not negative.
+  // tensor (q, k and v that share one scale). Default: that of x. Finite, not negative.
   std::optional<float> tensor_amax;
-  // NVFP4: the tensor scale itself; tensor_amax is then not used. Rules that divide
-  // (compressed_tensors, flashinfer) want `divisor` and ignore `multiplier`. Finite and above zero.
+  // NVFP4: the tensor scale itself, then tensor_amax must be absent. Rules that divide
+  // (compressed_tensors, flashinfer) take `divisor`, the others `multiplier`: from 2^-126 up. A
+  // multiplier of 1 gives torchao's one-level form.
   std::optional<TensorScale> tensor_scale;
-  // The weights were bf16: compressed_tensors then computes its divisor in bf16. Other rules ignore
-  // it.
+  // compressed_tensors computes in the weights' type: where that was bf16, so are its divisor and
+  // bm / 6. Other rules ignore it.
   bool source_is_bf16 = false;
   // Rows from here on are not read; their codes and scales are zero. Default: rows.
   std::optional<std::int64_t> live_rows;
@@ -67,9 +68,9 @@ struct Quantized {
   std::int64_t lost_to_zero_scale = 0;  // non-zero elements in blocks whose scale rounded to zero
 };
 
-// x is [rows, columns], row-major. Values beyond what the tensor scale reaches saturate. Errors:
-// sizes (columns no multiple of the block, x too short); NaN or inf under every rule, naming row
-// and column; options out of their range.
+// x is [rows, columns], row-major; -0 and subnormals are values like others. Values beyond what the
+// tensor scale reaches saturate. Errors: sizes (columns no multiple of the block, x too short); NaN
+// or inf under every rule, naming row and column; options out of their range.
 Result<Quantized> quantize_nvfp4(std::span<const float> x, std::int64_t rows, std::int64_t columns,
                                  Nvfp4Rule rule, const QuantizeOptions& options = {});
 Result<Quantized> quantize_mxfp4(std::span<const float> x, std::int64_t rows, std::int64_t columns,
