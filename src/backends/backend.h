@@ -31,6 +31,7 @@ struct Contract {
   MemoryKind memory = MemoryKind::host;
   bool alpha_optional = false;  // left out, it means 1
   bool flushes_subnormals = false;
+  bool nan_block_scales = true;  // false: it reads a format in which a NaN block scale is some number
   std::vector<Activation> activations;
   std::vector<Format> formats;
   std::vector<OutType> outs;

@@ -42,8 +42,9 @@ Support check_contract(const Contract& contract, const GemmProblem& problem) {
       problem.groups == 1 ? std::string() : fmt::format("groups={} is not offered", problem.groups),
       off_multiple("m", problem.shape.m, contract.m_multiple),
       off_multiple("n", problem.shape.n, contract.n_multiple),
-      off_multiple("k", problem.shape.k,
-                   std::max<std::int64_t>(contract.k_multiple, block_size(problem.b))),
+      off_multiple("k", problem.shape.k, contract.k_multiple),
+      off_multiple("k", problem.shape.k, block_size(problem.b)),
+      off_multiple("k", problem.shape.k, activation_block(problem.a)),
   };
   for (const auto& clause : clauses) {
     if (!clause.empty()) return Unsupported{clause};
