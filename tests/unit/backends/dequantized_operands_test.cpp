@@ -136,7 +136,8 @@ TEST(WorkspaceCutter, CutsAlignedPiecesFromAnyStart) {
       WorkspaceCutter::bytes<float>(5) + WorkspaceCutter::bytes<std::uint16_t>(7);
   std::vector<std::byte> memory(static_cast<std::size_t>(bytes) + 64);
   for (std::size_t shift = 0; shift < 64; ++shift) {
-    WorkspaceCutter cutter(std::span(memory).subspan(shift, static_cast<std::size_t>(bytes)));
+    const std::span<std::byte> all = memory;
+    WorkspaceCutter cutter(all.subspan(shift, static_cast<std::size_t>(bytes)));
     const auto first = cutter.cut<float>(5);
     const auto second = cutter.cut<std::uint16_t>(7);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first.data()) % 64, 0u);
