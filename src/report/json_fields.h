@@ -66,9 +66,10 @@ Json json_of(const T& value) {
   return object;
 }
 
-// Bytes that are not UTF-8 become U+FFFD. `indent` -1: one line.
+// ASCII only, so that no control character reaches a terminal; bytes that are not UTF-8 become
+// U+FFFD. `indent` -1: one line.
 inline std::string dump(const Json& json, int indent = -1) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+  return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
 // ---- Reading. Nothing is trusted; the first trouble is kept, and names its key ("accuracy.gain").
