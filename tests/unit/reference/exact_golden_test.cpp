@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// exact_product() against fractions over ml_dtypes decoding (tests/interop/check_exact_product.py),
+// on every path that takes the operands.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "reference/exact_product.h"
+
+namespace nibble {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class Byte>
+std::vector<Byte> from_hex(const std::string& text) {
+  std::vector<Byte> bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    bytes.push_back(static_cast<Byte>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  }
+  return bytes;
+}
+
+double double_from_hex(const std::string& text) {
+  return std::bit_cast<double>(std::uint64_t{std::stoull(text, nullptr, 16)});
+}
+
+struct Operand {
+  Json json;
+  std::vector<std::uint8_t> codes, scales;
+  std::vector<std::byte> data;
+
+  explicit Operand(const Json& from) : json(from) {
+    const auto& hex = json["data"].get_ref<const std::string&>();
+    codes = from_hex<std::uint8_t>(hex);
+    data = from_hex<std::byte>(hex);
+    scales = from_hex<std::uint8_t>(json.value("scales", ""));
+  }
+  std::string kind() const { return json["kind"]; }
+  std::int64_t rows() const { return json["rows"]; }
+  std::int64_t columns() const { return json["columns"]; }
+
+  BlockTensorView block() const {
+    const Format format = *parse_enum<Format>(kind());
+    const ScaleOrder order = *parse_enum<ScaleOrder>(json["layout"].get<std::string>());
+    const ScaleLayout layout{order, rows(), columns() / block_size(format)};
+    return {format, rows(), columns(), json["stride"], codes, scales, layout, {}};
+  }
+  ActivationView activation() const {
+    if (kind() == "q8_0") return Q8TensorView{rows(), columns(), data};
+    if (parse_enum<Format>(kind())) return block();
+    const DenseType type = kind() == "bf16"  ? DenseType::bf16
+                           : kind() == "f16" ? DenseType::f16
+                                             : DenseType::f32;
+    return DenseTensorView{type, rows(), columns(), json["stride"], data};
+  }
+};
+
+bool same(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) ||
+         std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+// S of the integer path may be rounded up.
+bool good_magnitude(double found, double exact, ExactPath path) {
+  if (path == ExactPath::superaccumulator || !std::isfinite(exact)) return same(found, exact);
+  return found >= exact && found <= exact * (1 + 1e-6);
+}
+
+void expect_case(const Json& json, const GemmInputs& inputs, ExactPath path) {
+  SCOPED_TRACE(json["name"].get<std::string>() +
+               (path == ExactPath::integer ? ", integer" : ", superaccumulator"));
+  const OutType out = *parse_enum<OutType>(json["out"].get<std::string>());
+  const auto panel = exact_product(inputs, out, 0, shape_of(inputs).m, {path, 2});
+  ASSERT_TRUE(panel.has_value()) << panel.error().message;
+  ASSERT_EQ(panel->rounded.size(), json["rounded"].size());
+  for (std::size_t i = 0; i < panel->rounded.size(); ++i) {
+    SCOPED_TRACE("element " + std::to_string(i));
+    EXPECT_EQ(panel->rounded[i], json["rounded"][i].get<std::uint32_t>());
+    const double value = double_from_hex(json["value"][i]);
+    EXPECT_TRUE(same(panel->value[i], value)) << panel->value[i] << " for " << value;
+    const double magnitude = double_from_hex(json["magnitude"][i]);
+    EXPECT_TRUE(good_magnitude(panel->magnitude[i], magnitude, path))
+        << panel->magnitude[i] << " for " << magnitude;
+    const int outside = panel->outside_fp32.empty() ? 0 : panel->outside_fp32[i];
+    EXPECT_EQ(outside, json["outside_fp32"][i].get<int>());
+  }
+}
+
+TEST(ExactProduct, AgreesWithFractions) {
+  std::ifstream file(NIBBLE_TEST_DATA "/exact_product/cases.json");
+  ASSERT_TRUE(file.is_open());
+  const Json golden = Json::parse(file);
+  int integer_cases = 0;
+  for (const Json& json : golden["cases"]) {
+    const Operand a(json["a"]), b(json["b"]);
+    const auto alpha_bits =
+        static_cast<std::uint32_t>(std::stoul(json["alpha"].get<std::string>(), nullptr, 16));
+    const GemmInputs inputs{a.activation(), b.block(), std::bit_cast<float>(alpha_bits)};
+    expect_case(json, inputs, ExactPath::superaccumulator);
+    if (a.kind() == "nvfp4" && b.kind() == "nvfp4") {
+      expect_case(json, inputs, ExactPath::integer);
+      ++integer_cases;
+    }
+  }
+  EXPECT_GE(integer_cases, 15);
+}
+
+}  // namespace
+}  // namespace nibble
