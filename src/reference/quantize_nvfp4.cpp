@@ -122,21 +122,30 @@ bool divides(Nvfp4Rule rule) {
   return rule == Nvfp4Rule::compressed_tensors || rule == Nvfp4Rule::flashinfer;
 }
 
-float divisor_of(float amax, Nvfp4Rule rule, bool bf16) {
-  if (rule == Nvfp4Rule::flashinfer) {
-    if (amax == 0) return 1;
-    const float divisor = kRange / amax;
-    return std::min(divisor, kFloatMax);
-  }
-  const float exact = kRange / std::max(amax, kLeastNormal);
-  const float divisor = bf16 ? rounded_to_bf16(exact) : exact;
+// torch divides a number by a tensor as reciprocal() * number, each rounded to the tensor's type.
+float divisor_of_compressed_tensors(float amax, bool bf16) {
+  const float reciprocal = 1.0f / std::max(amax, kLeastNormal);
+  const float divisor =
+      bf16 ? rounded_to_bf16(rounded_to_bf16(reciprocal) * kRange) : reciprocal * kRange;
   return std::isinf(divisor) ? 1.0f : divisor;
+}
+
+float divisor_of_flashinfer(float amax) {
+  if (amax == 0) return 1;
+  const float divisor = kRange / amax;
+  return std::min(divisor, kFloatMax);
 }
 
 float multiplier_of(float amax) {
   if (amax == 0) return 1;
   const float g = amax / kRange;
   return std::max(g, kLeastNormal);
+}
+
+float factor_from(float amax, Nvfp4Rule rule, bool bf16) {
+  if (rule == Nvfp4Rule::flashinfer) return divisor_of_flashinfer(amax);
+  if (rule == Nvfp4Rule::compressed_tensors) return divisor_of_compressed_tensors(amax, bf16);
+  return multiplier_of(amax);
 }
 
 Result<Factor> factor_of(std::span<const float> live, Nvfp4Rule rule,
@@ -165,7 +174,7 @@ Result<Factor> factor_of(std::span<const float> live, Nvfp4Rule rule,
       return fail(ErrorKind::invalid_argument,
                   fmt::format("{}: tensor_amax {} is not finite and >= 0", asked, amax));
     }
-    wanted = divides(rule) ? divisor_of(amax, rule, factor.bf16) : multiplier_of(amax);
+    wanted = factor_from(amax, rule, factor.bf16);
   }
   return factor;
 }
