@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/registry.h"
+
+#include "backends/ggml.h"
+#include "backends/onednn.h"
+#include "backends/openblas.h"
+
+namespace nibble {
+
+const std::vector<std::unique_ptr<Backend>>& backends() {
+  static const auto all = [] {
+    std::vector<std::unique_ptr<Backend>> list;
+    list.push_back(make_openblas_backend());
+    list.push_back(make_onednn_backend());
+    list.push_back(make_ggml_backend());
+    return list;
+  }();
+  return all;
+}
+
+const Backend* find_backend(std::string_view name) {
+  for (const auto& backend : backends()) {
+    if (backend->name() == name) return backend.get();
+  }
+  return nullptr;
+}
+
+}  // namespace nibble
