@@ -35,25 +35,27 @@ bool tiny_products_matter(const Magnitude& absolute, std::int64_t tiny_products)
          std::ldexp(static_cast<double>(tiny_products), -102);
 }
 
-ExactElement finish_element(bool negative, Magnitude sum, Magnitude absolute,
-                            std::int64_t tiny_products, const Alpha& alpha, OutType out) {
+ExactElement finish_value(bool negative, Magnitude sum, const Alpha& alpha, OutType out) {
+  if (!alpha.finite)
+    return special_element(is_zero(sum) ? 0.0 : (negative ? -1.0 : 1.0), alpha, out);
   ExactElement element;
-  if (!alpha.finite) {
-    element = special_element(is_zero(sum) ? 0.0 : (negative ? -1.0 : 1.0), alpha, out);
-    element.outside_fp32 = leaves_fp32(absolute) || tiny_products_matter(absolute, tiny_products);
-    return element;
-  }
-  element.outside_fp32 = leaves_fp32(absolute) || tiny_products_matter(absolute, tiny_products);
   multiply(sum, alpha.significand, alpha.exponent);
-  multiply(absolute, alpha.significand, alpha.exponent);
-  element.outside_fp32 |= leaves_fp32(absolute);
-  if (is_zero(absolute)) return element;
-  element.magnitude = to_double(absolute, RoundingMode::up);
   if (is_zero(sum)) return element;
   negative = negative != alpha.negative;
   const double value = to_double(sum, RoundingMode::nearest_even);
   element.value = negative ? -value : value;
   element.rounded = round_to(out, negative, sum);
+  return element;
+}
+
+ExactElement finish_element(bool negative, const Magnitude& sum, Magnitude absolute,
+                            std::int64_t tiny_products, const Alpha& alpha, OutType out) {
+  ExactElement element = finish_value(negative, sum, alpha, out);
+  element.outside_fp32 = leaves_fp32(absolute) || tiny_products_matter(absolute, tiny_products);
+  if (!alpha.finite) return element;
+  multiply(absolute, alpha.significand, alpha.exponent);
+  element.outside_fp32 |= leaves_fp32(absolute);
+  if (!is_zero(absolute)) element.magnitude = to_double(absolute, RoundingMode::up);
   return element;
 }
 

@@ -30,8 +30,11 @@ struct ExactElement {
 // by more than 2^-24 of sum|ab|.
 bool tiny_products_matter(const Magnitude& absolute, std::int64_t tiny_products);
 
-// `sum` is |sum ab|, `absolute` is sum|ab|, both exact.
-ExactElement finish_element(bool negative, Magnitude sum, Magnitude absolute,
+// alpha * (-1)^negative * sum: rounded and value; magnitude only where alpha makes it NaN or inf.
+ExactElement finish_value(bool negative, Magnitude sum, const Alpha& alpha, OutType out);
+
+// The same and the rest. `sum` is |sum ab|, `absolute` is sum|ab|, both exact.
+ExactElement finish_element(bool negative, const Magnitude& sum, Magnitude absolute,
                             std::int64_t tiny_products, const Alpha& alpha, OutType out);
 
 // A sum that infinities or NaN among the operands make NaN or infinite.

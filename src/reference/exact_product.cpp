@@ -5,12 +5,18 @@
 
 #include <algorithm>
 
+#include "reference/exact_integer.h"
 #include "reference/exact_superaccumulator.h"
 
 namespace nibble {
 namespace {
 
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 36;
+
+bool both_nvfp4(const GemmInputs& inputs) {
+  const auto* a = std::get_if<BlockTensorView>(&inputs.a);
+  return a != nullptr && a->format == Format::nvfp4 && inputs.b.format == Format::nvfp4;
+}
 
 Status check_request(const GemmInputs& inputs, std::int64_t row_begin, std::int64_t rows,
                      const ExactOptions& options) {
@@ -27,10 +33,14 @@ Status check_request(const GemmInputs& inputs, std::int64_t row_begin, std::int6
                             rows, shape.n));
   }
   if (options.path != ExactPath::integer) return {};
-  const auto* a = std::get_if<BlockTensorView>(&inputs.a);
-  if (a == nullptr || a->format != Format::nvfp4 || inputs.b.format != Format::nvfp4) {
+  if (!both_nvfp4(inputs)) {
     return fail(ErrorKind::invalid_argument,
                 "exact product: the integer path takes nvfp4 x nvfp4 only");
+  }
+  if (shape.k > max_integer_k()) {
+    return fail(ErrorKind::invalid_argument,
+                fmt::format("exact product: the integer path takes k up to {}, not {}",
+                            max_integer_k(), shape.k));
   }
   return {};
 }
@@ -48,7 +58,12 @@ Result<ExactPanel> exact_product(const GemmInputs& inputs, OutType out, std::int
   panel.value.resize(elements);
   panel.magnitude.resize(elements);
   panel.outside_fp32.resize(elements);
-  superaccumulator_product(inputs, options.threads, panel);
+  const bool can_be_integer = both_nvfp4(inputs) && shape.k <= max_integer_k();
+  if (can_be_integer && options.path != ExactPath::superaccumulator) {
+    integer_product(inputs, options.threads, panel);
+  } else {
+    superaccumulator_product(inputs, options.threads, panel);
+  }
   if (std::ranges::all_of(panel.outside_fp32, [](std::uint8_t flag) { return flag == 0; }))
     panel.outside_fp32.clear();
   return panel;

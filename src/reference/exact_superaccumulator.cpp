@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/exact_element.h"
 #include "reference/exact_threads.h"
 #include "reference/superaccumulator.h"
 #include "reference/superaccumulator_operands.h"
@@ -121,6 +120,14 @@ void superaccumulator_product(const GemmInputs& inputs, int threads, ExactPanel&
           }
         });
   }
+}
+
+ExactElement superaccumulator_element(const GemmInputs& inputs, std::int64_t row,
+                                      std::int64_t column, OutType out) {
+  WeightRow b;
+  decode_weight_row(inputs.b, column, b);
+  return element(decode_activation_row(inputs.a, row), b, inputs.b.columns,
+                 decode_alpha(inputs.alpha), out);
 }
 
 }  // namespace nibble
