@@ -50,7 +50,8 @@ class PreparedOnednn final : public PreparedGemm {
     dequantize(arguments.a, a);
     if (!matmul_) {
       std::fill(sums.begin(), sums.end(), 0.0f);
-    } else if (auto ok = matmul_->run(a.data(), weights_.data(), sums.data()); !ok) {
+    } else if (auto ok = matmul_->run(a.data(), weights_.data(), sums.data(), arguments.threads);
+               !ok) {
       return ok;
     }
     store_scaled(sums, problem_.shape, arguments);

@@ -11,12 +11,12 @@
 namespace nibble {
 namespace {
 
-#define NIBBLE_ONEDNN_COMMON(X)                                                            \
-  X(dnnl_version)                                                                          \
-  X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy)   \
-      X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_create)                \
-          X(dnnl_primitive_execute) X(dnnl_primitive_destroy) X(dnnl_primitive_desc_query) \
-              X(dnnl_primitive_desc_destroy)
+#define NIBBLE_ONEDNN_COMMON(X)                                                          \
+  X(dnnl_version)                                                                        \
+  X(dnnl_engine_create)                                                                  \
+  X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_memory_create) \
+      X(dnnl_memory_destroy) X(dnnl_primitive_create) X(dnnl_primitive_execute)          \
+          X(dnnl_primitive_destroy) X(dnnl_primitive_desc_query) X(dnnl_primitive_desc_destroy)
 #if DNNL_VERSION_MAJOR >= 3
 #define NIBBLE_ONEDNN(X)                  \
   NIBBLE_ONEDNN_COMMON(X)                 \
@@ -32,6 +32,8 @@ struct Onednn {
 #define NIBBLE_MEMBER(function) decltype(&::function) function = nullptr;
   NIBBLE_ONEDNN(NIBBLE_MEMBER)
 #undef NIBBLE_MEMBER
+  void (*set_num_threads)(int) =
+      nullptr;  // OpenMP's, of the calling thread; none in a build with other threads
   dnnl_engine_t engine = nullptr;
   std::string version;
 };
@@ -52,6 +54,8 @@ Result<Onednn> load_onednn() {
   if (!api.name) return fail(ErrorKind::not_found, library->path() + " has no symbol " #name);
   NIBBLE_ONEDNN(NIBBLE_LOAD)
 #undef NIBBLE_LOAD
+  // Found through oneDNN's own dependencies.
+  api.set_num_threads = reinterpret_cast<void (*)(int)>(library->symbol("omp_set_num_threads"));
   const dnnl_version_t* version = api.dnnl_version();
   api.version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
   if (const auto status = api.dnnl_engine_create(&api.engine, dnnl_cpu, 0);
@@ -151,7 +155,8 @@ class Matmul final : public OnednnMatmul {
     return status == dnnl_success && text ? text : "unnamed";
   }
 
-  Status run(const void* a, const void* b, float* sums) const override {
+  Status run(const void* a, const void* b, float* sums, int threads) const override {
+    if (threads > 0 && onednn()->set_num_threads) onednn()->set_num_threads(threads);
     const Memory source(a_, a), weights(b_, b), destination(sums_, sums);
     for (const auto* memory : {&source, &weights, &destination}) {
       if (memory->status() != dnnl_success) return failed("dnnl_memory_create", memory->status());

@@ -22,7 +22,8 @@ class OnednnMatmul {
 
   virtual std::string implementation()
       const = 0;  // oneDNN's own name of it: "brg:avx512_core_bf16"
-  virtual Status run(const void* a, const void* b, float* sums) const = 0;
+  // threads 0: oneDNN's own choice.
+  virtual Status run(const void* a, const void* b, float* sums, int threads) const = 0;
 };
 
 }  // namespace nibble
