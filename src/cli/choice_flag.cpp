@@ -8,6 +8,8 @@
 namespace nibble {
 namespace {
 
+constexpr std::size_t kShortChoices = 20;  // columns that fit behind a flag in --help
+
 std::string join(const std::vector<std::string>& names, const char* separator) {
   std::string joined;
   for (const std::string& each : names) {
@@ -25,24 +27,26 @@ void add_choice_flag(CLI::App& app, const std::string& flag, const std::string& 
   const auto index_of = [names](const std::string& value) {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), value) - names.begin());
   };
+  const std::string choices = join(names, "|");
+  const bool is_short = choices.size() <= kShortChoices && flag.starts_with("--");
   auto* option = app.add_option(
       flag,
       [index_of, chosen = std::move(chosen)](const CLI::results_t& values) {
         for (const std::string& value : values) chosen(index_of(value));
         return true;
       },
-      help);
-  option->check([index_of, names](const std::string& value) {
+      is_short ? help : help + ": " + join(names, ", "));
+  option->check([flag, index_of, names](const std::string& value) {
     if (index_of(value) < names.size()) return std::string();
-    return "'" + value + "' is not one of " + join(names, ", ");
+    return flag + ": '" + value + "' is not one of " + join(names, ", ");
   });
-  option->type_name(join(names, "|"));
-  if (list)
-    option->expected(1, CLI::detail::expected_max_vector_size)
-        ->delimiter(',')
-        ->allow_extra_args(false);
-  else
+  option->type_name(is_short ? choices : "NAME");
+  if (!list)
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  else
+    option->expected(flag.starts_with("--") ? 1 : 0, CLI::detail::expected_max_vector_size)
+        ->delimiter(',')
+        ->allow_extra_args(!flag.starts_with("--"));
 }
 
 }  // namespace nibble

@@ -13,10 +13,11 @@ class App;
 namespace nibble {
 
 // The process's exit codes.
-inline constexpr int kExitRight = 0;    // nothing wrong found
-inline constexpr int kExitFault = 1;    // a verdict is incorrect, failed, crashed or timed_out
-inline constexpr int kExitUsage = 2;    // the command line cannot be served as written
-inline constexpr int kExitNothing = 3;  // nothing could run here
+inline constexpr int kExitRight = 0;  // nothing wrong found
+inline constexpr int kExitFault = 1;  // a verdict is incorrect, failed, crashed or timed_out
+inline constexpr int kExitUsage =
+    2;  // the command line cannot be served, or its output not written
+inline constexpr int kExitNothing = 3;        // nothing could run here
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C: what was done so far is written
 
 struct CommandContext {

@@ -159,6 +159,12 @@ Status OutcomeStream::add(const Outcome& outcome) {
   return {};
 }
 
+int print_result(std::string_view text) {
+  if (const Status status = write_all(STDOUT_FILENO, "stdout", text); !status)
+    return usage_error(status.error().message);
+  return kExitRight;
+}
+
 TableStyle stdout_style(ColourMode mode) {
   TableStyle style;
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;

@@ -69,6 +69,9 @@ class OutcomeStream {
 // Written beside `path` and renamed: a reader sees the old file or the whole new one.
 Status write_file(const std::string& path, std::string_view text);
 
+// Text on stdout; the exit code: right, or usage with a line on stderr where it cannot be written.
+int print_result(std::string_view text);
+
 // Of stdout: its width (100 where it is no terminal), and colour by `mode`, NO_COLOR and TERM.
 TableStyle stdout_style(ColourMode mode);
 
