@@ -237,5 +237,7 @@ void add_tile_products(const RowBlock* rows, std::int64_t row_tiles, const Colum
 
 const char* integer_kernel_target() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
 
+std::int64_t integer_kernel_targets() { return hwy::SupportedTargets() & HWY_TARGETS; }
+
 }  // namespace nibble
 #endif

@@ -52,4 +52,8 @@ void add_tile_products(const RowBlock* rows, std::int64_t row_tiles, const Colum
 // "NEON", "EMU128" or "SCALAR".
 const char* integer_kernel_target();
 
+// The targets that are compiled in and run here, as Highway's bits, for
+// hwy::SetSupportedTargetsForTest.
+std::int64_t integer_kernel_targets();
+
 }  // namespace nibble

@@ -44,8 +44,8 @@ class WideSum {
  private:
   // (288 + 288 + 62) bits of terms, and 64 bits for the number of terms.
   static constexpr int kDigits = 24;
-  // A term adds less than 2^32 to a digit, so 2^30 terms leave it below 2^63.
-  static constexpr std::int64_t kTermsBeforeCarry = std::int64_t{1} << 30;
+  // A term adds less than 2^32 to a digit: 2^20 of them stay far below 2^63.
+  static constexpr std::int64_t kTermsBeforeCarry = std::int64_t{1} << 20;
 
   // Afterwards every digit but the last lies in [0, 2^32); the last one holds the sign.
   static void carry(std::array<std::int64_t, kDigits>& digits);
