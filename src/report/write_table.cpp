@@ -39,7 +39,7 @@ class TableWriter {
     if (!text_.empty()) text_ += '\n';
     for (const std::string& note : summary_.notes) add_wrapped("", note, 0);
     if (partial) text_ += paint("\x1b[33m", "interrupted: only what was done until then") + "\n";
-    text_ += summary_.closing + "\n";
+    add_wrapped("", summary_.closing, 0);
     return std::move(text_);
   }
 
