@@ -2,6 +2,7 @@
 #include "reference/exact_integer_kernel.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -61,18 +62,24 @@ using V32 = hn::Vec<D32>;
 using VF = hn::Vec<DF>;
 using VD = hn::Vec<DD>;
 
+HWY_INLINE V32 set_four_bytes(const std::uint8_t* bytes) {
+  std::int32_t four;
+  std::memcpy(&four, bytes, sizeof(four));
+  return hn::Set(D32(), four);
+}
+
 // Dot products of 4 bytes a 32-bit lane: start() from the correction, step() adds unsigned times
 // signed bytes, finish() gives the lane's integer.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
 using Dots = V32;
-HWY_INLINE Dots start(std::int32_t correction) { return hn::Set(D32(), correction); }
+HWY_INLINE Dots start(V32 correction) { return correction; }
 HWY_INLINE V32 finish(Dots dots) { return dots; }
 // Assembly, as Highway's target string for AVX3_DL lacks avx512vnni.
-HWY_INLINE void step(Dots& dots, V32 column, const std::int8_t* row) {
+HWY_INLINE void step(Dots& dots, V32 column, const std::uint8_t* row) {
   asm("vpdpbusd %2%{1to16%}, %1, %0"
       : "+v"(dots.raw)
-      : "v"(column.raw), "m"(*reinterpret_cast<const std::int8_t(*)[4]>(row)));
+      : "v"(column.raw), "m"(*reinterpret_cast<const std::uint8_t(*)[4]>(row)));
 }
 
 #else
@@ -81,13 +88,8 @@ HWY_INLINE void step(Dots& dots, V32 column, const std::int8_t* row) {
 // 2^13.
 using Dots = hn::Vec<D16>;
 
-HWY_INLINE Dots start(std::int32_t correction) {
-  return hn::BitCast(D16(), hn::Set(D32(), correction & 0xFFFF));
-}
-HWY_INLINE V32 set_bytes(const std::int8_t* row) {
-  std::int32_t four;
-  std::memcpy(&four, row, sizeof(four));
-  return hn::Set(D32(), four);
+HWY_INLINE Dots start(V32 correction) {
+  return hn::BitCast(D16(), hn::And(correction, hn::Set(D32(), 0xFFFF)));
 }
 
 #if HWY_ARCH_X86
@@ -125,15 +127,11 @@ HWY_INLINE V32 finish(Dots dots) {
 
 #endif
 
-HWY_INLINE void step(Dots& dots, V32 column, const std::int8_t* row) {
-  dots = hn::Add(dots, pairs(column, set_bytes(row)));
+HWY_INLINE void step(Dots& dots, V32 column, const std::uint8_t* row) {
+  dots = hn::Add(dots, pairs(column, set_four_bytes(row)));
 }
 
 #endif
-
-HWY_INLINE V32 load_bytes(const std::uint8_t* bytes) {
-  return hn::BitCast(D32(), hn::LoadU(D8(), bytes));
-}
 
 // Adds whole doubles below 2^51 to int64: adding 1.5 * 2^52 leaves them in the low mantissa bits.
 HWY_INLINE void add_whole(VD whole, std::int64_t* into) {
@@ -147,43 +145,62 @@ HWY_INLINE void add_double(VD value, double* into) {
   hn::StoreU(hn::Add(hn::LoadU(DD(), into), value), DD(), into);
 }
 
+// Each field of a block holds 4 bytes a row or column (and k group), so one pointer that is moved
+// by 4 bytes a row or column serves all fields.
+constexpr std::size_t kRowCodes = offsetof(RowBlock, codes);
+constexpr std::size_t kRowAbsolute = offsetof(RowBlock, absolute);
+constexpr std::size_t kRowCorrection = offsetof(RowBlock, correction);
+constexpr std::size_t kRowScales = offsetof(RowBlock, scales);
+constexpr std::size_t kColumnCodes = offsetof(ColumnBlock, codes_plus_12);
+constexpr std::size_t kColumnAbsolute = offsetof(ColumnBlock, absolute);
+constexpr std::size_t kColumnScales = offsetof(ColumnBlock, scales);
+
+HWY_INLINE V32 column_bytes(const std::uint8_t* column, std::size_t field) {
+  return hn::BitCast(D32(), hn::LoadU(D8(), column + field));
+}
+HWY_INLINE VF set_float(const std::uint8_t* bytes) {
+  return hn::BitCast(DF(), set_four_bytes(bytes));
+}
+
 // At most kPanelBlocks blocks of rows [row, row + kRows) and columns [column, column + lanes).
 template <int kRows>
 HWY_INLINE void add_panel(const RowBlock* rows, const ColumnBlock* columns, std::int64_t blocks,
                           int row, int column, TileSums& sums) {
   VD low[kRows], high[kRows];
   VF total[kRows];
-  HWY_UNROLL(4) for (int r = 0; r < kRows; ++r) {
+  HWY_UNROLL(4) for (std::size_t r = 0; r < kRows; ++r) {
     low[r] = high[r] = hn::Zero(DD());
     total[r] = hn::Zero(DF());
   }
+  const std::uint8_t* a = reinterpret_cast<const std::uint8_t*>(rows) + 4 * row;
+  const std::uint8_t* b = reinterpret_cast<const std::uint8_t*>(columns) + 4 * column;
   for (std::int64_t block = 0; block < blocks; ++block) {
-    const RowBlock& a = rows[block];
-    const ColumnBlock& b = columns[block];
     Dots dots[kRows], absolute[kRows];
-    HWY_UNROLL(4) for (int r = 0; r < kRows; ++r) {
-      dots[r] = start(a.correction[row + r]);
-      absolute[r] = start(0);
+    HWY_UNROLL(4) for (std::size_t r = 0; r < kRows; ++r) {
+      dots[r] = start(set_four_bytes(a + kRowCorrection + 4 * r));
+      absolute[r] = start(hn::Zero(D32()));
     }
-    HWY_UNROLL(4) for (int k = 0; k < 4; ++k) {
-      const V32 codes = load_bytes(b.codes_plus_12[k][column]);
-      const V32 absolute_codes = load_bytes(b.absolute[k][column]);
-      HWY_UNROLL(4) for (int r = 0; r < kRows; ++r) {
-        step(dots[r], codes, a.codes[k][row + r]);
-        step(absolute[r], absolute_codes, a.absolute[k][row + r]);
+    HWY_UNROLL(4) for (std::size_t k = 0; k < 4; ++k) {
+      const V32 codes = column_bytes(b, kColumnCodes + 64 * k);
+      const V32 absolute_codes = column_bytes(b, kColumnAbsolute + 64 * k);
+      HWY_UNROLL(4) for (std::size_t r = 0; r < kRows; ++r) {
+        step(dots[r], codes, a + kRowCodes + 16 * k + 4 * r);
+        step(absolute[r], absolute_codes, a + kRowAbsolute + 16 * k + 4 * r);
       }
     }
-    const VF column_scales = hn::LoadU(DF(), b.scales + column);
-    HWY_UNROLL(4) for (int r = 0; r < kRows; ++r) {
-      const VF scales = hn::Mul(column_scales, hn::Set(DF(), a.scales[row + r]));
+    const VF column_scales = hn::BitCast(DF(), column_bytes(b, kColumnScales));
+    HWY_UNROLL(4) for (std::size_t r = 0; r < kRows; ++r) {
+      const VF scales = hn::Mul(column_scales, set_float(a + kRowScales + 4 * r));
       const VF term = hn::Mul(hn::ConvertTo(DF(), finish(dots[r])), scales);
       total[r] = hn::MulAdd(hn::ConvertTo(DF(), finish(absolute[r])), scales, total[r]);
       low[r] = hn::Add(low[r], hn::PromoteTo(DD(), hn::LowerHalf(DHalf(), term)));
       high[r] = hn::Add(high[r], hn::PromoteTo(DD(), hn::UpperHalf(DHalf(), term)));
     }
+    a += sizeof(RowBlock);
+    b += sizeof(ColumnBlock);
   }
   const auto half = static_cast<int>(hn::Lanes(DHalf()));
-  HWY_UNROLL(4) for (int r = 0; r < kRows; ++r) {
+  HWY_UNROLL(4) for (std::size_t r = 0; r < kRows; ++r) {
     add_whole(low[r], &sums.sum[row + r][column]);
     add_whole(high[r], &sums.sum[row + r][column + half]);
     add_double(hn::PromoteTo(DD(), hn::LowerHalf(DHalf(), total[r])),
