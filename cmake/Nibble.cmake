@@ -27,17 +27,19 @@ function(nibble_library name)
   endif()
 endfunction()
 
-# nibble_test(NAME [DEPENDS target...] [TIMEOUT seconds]): tests/unit/NAME/*.cpp as one GoogleTest executable.
+# nibble_test(NAME [DEPENDS target...] [SOURCES file...] [TIMEOUT seconds]): tests/unit/NAME/*.cpp or tests/NAME/*.cpp, and
+# SOURCES, as one GoogleTest executable.
 function(nibble_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}/*.cpp)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS;SOURCES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}/*.cpp
+                                      ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  add_executable(test_${name} ${sources})
+  add_executable(test_${name} ${sources} ${ARG_SOURCES})
   nibble_flags(test_${name})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(test_${name} PRIVATE

@@ -36,9 +36,9 @@ void add_choice_flag(CLI::App& app, const std::string& flag, const std::string& 
         return true;
       },
       is_short ? help : help + ": " + join(names, ", "));
-  option->check([flag, index_of, names](const std::string& value) {
+  option->check([index_of, names](const std::string& value) {
     if (index_of(value) < names.size()) return std::string();
-    return flag + ": '" + value + "' is not one of " + join(names, ", ");
+    return "'" + value + "' is not one of " + join(names, ", ");
   });
   option->type_name(is_short ? choices : "NAME");
   if (!list)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/help_format.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <cstdio>
 #include <memory>
 
+#include "cli/command.h"
 #include "report/text.h"
 
 namespace nibble {
@@ -74,10 +77,11 @@ void use_help_format(CLI::App& app) {
   app.set_help_flag("--help", "print this and exit");
 }
 
-std::string one_line(std::string_view message) {
+int usage_error(const std::string& message) {
   std::string line = sanitize(message);
   line.erase(line.find_last_not_of(' ') + 1);
-  return line;
+  fmt::print(stderr, "nibble: {}\n", line);
+  return kExitUsage;
 }
 
 }  // namespace nibble

@@ -3,27 +3,33 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
 
 #include "cli/build_info.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
 #include "report/summary.h"
-#include "report/text.h"
 
 namespace nibble {
-
-int usage_error(const std::string& message) {
-  fmt::print(stderr, "nibble: {}\n", sanitize(message));
-  return kExitUsage;
-}
-
 namespace {
 
 std::string version_line() {
   const std::string git = git_text(git_state());
   return fmt::format("nibble {}{}", version_text(), git.empty() ? "" : " (git " + git + ")");
+}
+
+// The parser itself does not say which word is no command.
+std::string command_trouble(const CLI::App& app, const std::vector<std::string>& argv) {
+  const std::string word = argv.size() < 2 ? "" : argv[1];
+  if (word.starts_with("-")) return "";
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == word) return "";
+    if (command->get_group().empty()) continue;  // hidden
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  if (word.empty()) return "a command is required: " + known;
+  return "'" + word + "' is no command; the commands are " + known;
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -43,12 +49,14 @@ int parse_and_run(int argc, char** argv) {
       "  nibble list hypotheses\n"
       "\n"
       "`nibble COMMAND --help` says more.");
+  if (const std::string trouble = command_trouble(app, context.argv); !trouble.empty())
+    return usage_error(trouble);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    return usage_error(one_line(error.what()) + "; `nibble --help` helps");
+    return usage_error(std::string(error.what()) + "; `nibble --help` helps");
   }
   return context.run();
 }
@@ -60,7 +68,6 @@ int main(int argc, char** argv) {
   try {
     return nibble::parse_and_run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "nibble: {}\n", nibble::sanitize(error.what()));
-    return nibble::kExitUsage;
+    return nibble::usage_error(error.what());
   }
 }

@@ -47,7 +47,7 @@ bool writes_in_place(const std::string& path) {
 }
 
 Status write_in_place(const std::string& path, std::string_view text) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return fail(ErrorKind::io, "cannot write " + path + ": " + errno_text());
   Status status = write_all(descriptor, path, text);
   if (::close(descriptor) != 0 && status)
