@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field lists as JSON, both ways. Only the .cpp files of this folder include it.
+// The field lists as JSON, both ways. Only .cpp files include it: nlohmann is slow to compile.
 #pragma once
 
 #include <algorithm>
