@@ -57,7 +57,7 @@ struct QuantizeOptions {
   // multiplier of 1 gives torchao's one-level form.
   std::optional<TensorScale> tensor_scale;
   // compressed_tensors computes in the weights' type: where that was bf16, so are its divisor and
-  // bm / 6. Other rules ignore it.
+  // bm / 6, and the quotient of MXFP4. Other rules ignore it.
   bool source_is_bf16 = false;
   // Rows from here on are not read; their codes and scales are zero. Default: rows.
   std::optional<std::int64_t> live_rows;

@@ -3,12 +3,14 @@
 // quotient. For quantize_nvfp4.cpp and quantize_mxfp4.cpp only.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "core/e2m1.h"
 #include "reference/quantize.h"
@@ -17,7 +19,7 @@ namespace nibble::quantize_detail {
 
 struct BlockScale {
   std::uint8_t byte = 0;
-  bool rounded_to_zero = false;  // of a block that is not all zero
+  bool rounded_to_zero = false;  // its non-zero elements, if any, are lost
 };
 
 constexpr std::uint32_t magnitude_bits(float x) {
@@ -40,7 +42,7 @@ enum class Ties : std::uint8_t { to_even, toward_zero };
 // Magnitudes compare as their bit patterns.
 class CodeBounds {
  public:
-  CodeBounds(double unit, Ties ties) {
+  constexpr CodeBounds(double unit, Ties ties) {
     constexpr double kBounds[7] = {0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5};
     for (int i = 0; i < 7; ++i) {
       const bool tie_goes_up = ties == Ties::to_even && (i & 1);
@@ -49,7 +51,7 @@ class CodeBounds {
   }
 
   // Sign in bit 3, also of a value that rounds to zero.
-  std::uint8_t code(float x) const {
+  constexpr std::uint8_t code(float x) const {
     const std::uint32_t magnitude = magnitude_bits(x);
     int code = 0;
     for (const std::uint32_t least : least_) code += magnitude >= least;
@@ -58,7 +60,7 @@ class CodeBounds {
 
  private:
   // The smallest float >= bound, or > bound.
-  static std::uint32_t least_float(double bound, bool equal_too) {
+  static constexpr std::uint32_t least_float(double bound, bool equal_too) {
     if (bound > static_cast<double>(std::numeric_limits<float>::max())) return 0x7F800000;
     const float near = static_cast<float>(bound);
     const double back = static_cast<double>(near);
@@ -66,7 +68,7 @@ class CodeBounds {
     return std::bit_cast<std::uint32_t>(near) + step;
   }
 
-  std::array<std::uint32_t, 7> least_;
+  std::array<std::uint32_t, 7> least_{};
 };
 
 // Sizes, live_rows, NaN and inf. `asked` starts the messages: "quantize nvfp4 rn".

@@ -83,7 +83,7 @@ BlockScale quantize_even(std::span<const float> x, std::uint8_t* codes) {
 
 // Code 8 for every quotient that is zero, whatever its sign.
 BlockScale quantize_modelopt(std::span<const float> x, std::uint8_t* codes) {
-  static const CodeBounds bounds(1.0, Ties::toward_zero);
+  constexpr CodeBounds bounds(1.0, Ties::toward_zero);
   const std::uint8_t byte = ceil_log2_byte(largest_magnitude(x));
   const float scale = e8m0_value(byte);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -93,13 +93,16 @@ BlockScale quantize_modelopt(std::span<const float> x, std::uint8_t* codes) {
   return {.byte = byte};
 }
 
-// Code 0 for every quotient that is zero.
+// Code 0 for every quotient that is zero. Of bf16 weights the quotient is bf16: exact, but for
+// underflow.
+template <bool kBf16>
 BlockScale quantize_compressed_tensors(std::span<const float> x, std::uint8_t* codes) {
-  static const CodeBounds bounds(1.0, Ties::to_even);
+  constexpr CodeBounds bounds(1.0, Ties::to_even);
   const std::uint8_t byte = even_byte(largest_magnitude(x));
   const float scale = e8m0_value(byte);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const float quotient = x[i] / scale;
+    const float exact = x[i] / scale;
+    const float quotient = kBf16 ? bf16_value(bf16_encode(exact)) : exact;
     codes[i] = quotient == 0 ? std::uint8_t{0} : bounds.code(quotient);
   }
   return {.byte = byte};
@@ -136,7 +139,7 @@ BlockScale quantize_gguf(std::span<const float> x, std::uint8_t* codes) {
 
 using QuantizeBlock = BlockScale (*)(std::span<const float>, std::uint8_t*);
 
-QuantizeBlock block_function(Mxfp4Rule rule) {
+QuantizeBlock block_function(Mxfp4Rule rule, bool bf16) {
   switch (rule) {
     case Mxfp4Rule::floor:
       return quantize_floor;
@@ -147,7 +150,7 @@ QuantizeBlock block_function(Mxfp4Rule rule) {
     case Mxfp4Rule::modelopt:
       return quantize_modelopt;
     case Mxfp4Rule::compressed_tensors:
-      return quantize_compressed_tensors;
+      return bf16 ? quantize_compressed_tensors<true> : quantize_compressed_tensors<false>;
     case Mxfp4Rule::torchao_floor:
       return quantize_torchao_floor;
     case Mxfp4Rule::torchao_rceil:
@@ -163,7 +166,7 @@ QuantizeBlock block_function(Mxfp4Rule rule) {
 Result<Quantized> quantize_mxfp4(std::span<const float> x, std::int64_t rows, std::int64_t columns,
                                  Mxfp4Rule rule, const QuantizeOptions& options) {
   const std::string asked = fmt::format("quantize mxfp4 {}", name(rule));
-  const QuantizeBlock quantize_block = block_function(rule);
+  const QuantizeBlock quantize_block = block_function(rule, options.source_is_bf16);
   NIBBLE_CHECK(quantize_block != nullptr, "no such MXFP4 rule");
   if (options.tensor_amax || options.tensor_scale) {
     return fail(ErrorKind::invalid_argument, fmt::format("{}: mxfp4 has no tensor scale", asked));

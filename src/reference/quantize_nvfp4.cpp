@@ -21,20 +21,16 @@ using quantize_detail::Ties;
 constexpr float kRange = 2688.0f;  // 6 * 448: amax over the multiplier
 constexpr float kFloatMax = std::numeric_limits<float>::max();
 constexpr float kLeastNormal = exp2_float(-126);
+constexpr CodeBounds kBounds(1.0, Ties::to_even);
 
 struct Factor {
   float g = 1, divisor = 1;  // the rules that divide have only `divisor`
   bool bf16 = false;
 };
 
-const CodeBounds& plain_bounds() {
-  static const CodeBounds bounds(1.0, Ties::to_even);
-  return bounds;
-}
-
 // torch.sign makes +0 of both zeros before the sign is taken.
 std::uint8_t code_with_positive_zero(float quotient) {
-  return quotient == 0 ? std::uint8_t{0} : plain_bounds().code(quotient);
+  return quotient == 0 ? std::uint8_t{0} : kBounds.code(quotient);
 }
 
 float rounded_to_bf16(float x) { return bf16_value(bf16_encode(x)); }
@@ -47,7 +43,7 @@ BlockScale quantize_rn(std::span<const float> x, const Factor& factor, std::uint
   const std::uint8_t byte = e4m3_encode(bm / (6.0 * g));
   if (byte == 0) {
     std::fill_n(codes, x.size(), std::uint8_t{0});
-    return {.byte = 0, .rounded_to_zero = bm > 0};
+    return {.byte = 0, .rounded_to_zero = true};
   }
   const CodeBounds bounds(static_cast<double>(e4m3_scale(byte)) * g, Ties::to_even);
   for (std::size_t i = 0; i < x.size(); ++i) codes[i] = bounds.code(x[i]);
@@ -65,7 +61,7 @@ BlockScale quantize_modelopt(std::span<const float> x, const Factor& factor, std
     const float quotient = x[i] / unit;
     codes[i] = code_with_positive_zero(quotient);
   }
-  return {.byte = byte, .rounded_to_zero = wanted == 0 && bm > 0};
+  return {.byte = byte, .rounded_to_zero = wanted == 0};
 }
 
 BlockScale quantize_torchao(std::span<const float> x, const Factor& factor, std::uint8_t* codes) {
@@ -77,7 +73,7 @@ BlockScale quantize_torchao(std::span<const float> x, const Factor& factor, std:
   const float reciprocal = std::min(quotient, kFloatMax);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float scaled = x[i] * reciprocal;
-    codes[i] = plain_bounds().code(scaled);
+    codes[i] = kBounds.code(scaled);
   }
   return {.byte = byte};
 }
@@ -96,7 +92,7 @@ BlockScale quantize_compressed_tensors(std::span<const float> x, const Factor& f
     const float quotient = x[i] / unit;
     codes[i] = code_with_positive_zero(quotient);
   }
-  return {.byte = byte, .rounded_to_zero = zero && bm > 0};
+  return {.byte = byte, .rounded_to_zero = zero};
 }
 
 // A block whose scale rounds to zero keeps codes of +-6 under that zero, as FlashInfer does.
@@ -110,12 +106,12 @@ BlockScale quantize_flashinfer(std::span<const float> x, const Factor& factor,
   const float inverse_divisor = 1.0f / factor.divisor;
   const float unit = e4m3_scale(byte) * inverse_divisor;
   const float quotient = 1.0f / unit;
-  const float reciprocal = bm == 0 ? 0.0f : std::min(quotient, kFloatMax);
+  const float reciprocal = std::min(quotient, kFloatMax);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float scaled = x[i] * reciprocal;
-    codes[i] = plain_bounds().code(scaled);
+    codes[i] = kBounds.code(scaled);
   }
-  return {.byte = byte, .rounded_to_zero = byte == 0 && bm > 0};
+  return {.byte = byte, .rounded_to_zero = byte == 0};
 }
 
 bool divides(Nvfp4Rule rule) {

@@ -216,10 +216,10 @@ def filled(values, rng, rows, columns=64):
     return (more * rng.choice([-1, 1], need)).astype(F).reshape(rows, columns)
 
 
-def code_ties(rng, g):
+def code_ties(rng, g, scales=(448, 1.125, 0.875, 13 / 8, 2.0 ** -6, 5 * 2.0 ** -9)):
     """Every bound of E2M1 and its neighbours, in blocks whose largest is exactly 6 s g, so that s is the block scale."""
     rows = []
-    for s in (448, 1.125, 0.875, 13 / 8, 2.0 ** -6, 5 * 2.0 ** -9):
+    for s in scales:
         unit = Fraction(s) * Fraction(float(g))
         values = [v for b in (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5) for v in around(float(Fraction(b) * unit))]
         row = np.zeros(64, F)
@@ -249,6 +249,7 @@ def tensors():
     rng = np.random.default_rng(17)
     bf = lambda a: (np.ascontiguousarray(a, F).view(np.uint32) & 0xFFFF0000).view(F)  # noqa: E731
     few_bits = F(float.fromhex('0x1.2d5ap-9'))  # 17 bits: the bounds times s times g are floats, so ties are ties
+    any_bits = F(float.fromhex("0x1.8306bep-1"))  # 24 bits: what lies beside a tie depends on the order of operations
     normal = (rng.standard_normal((16, 64)) * 0.05).astype(F)
     spread = lambda low, high, n=16: np.ldexp(rng.uniform(-1, 1, (n, 64)), rng.integers(low, high, (n, 64))).astype(F)  # noqa: E731
     block_spread = np.ldexp(rng.standard_normal((16, 4, 16)), rng.integers(-22, 3, (16, 4, 1))).astype(F).reshape(16, 64)
@@ -265,6 +266,7 @@ def tensors():
     sixes = [v for k in (-60, -8, 0, 31) for m in (6, 3) for v in around(m * 2.0 ** k)]
     tops = filled(sixes, rng, len(sixes), 1)
     six_blocks = np.concatenate([tops, tops * rng.uniform(-1, 1, (len(sixes), 31)).astype(F)], 1).reshape(-1, 64).astype(F)
+    underflow = np.where(np.arange(64) % 32 == 1, F(2.0 ** 90), -np.ldexp(F(1), rng.integers(-80, -20, (4, 64)))).astype(F)
     mx_ties = np.concatenate([filled([v for b in (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5) for v in around(b * 2.0 ** k)] + [6 * 2.0 ** k] * 29,
                                      rng, 1) for k in (-40, -3, 0, 7)])
     small_g = ["nvfp4 modelopt", "nvfp4 torchao"]  # their g is subnormal or their reciprocal inf: see docs/formats.md
@@ -276,11 +278,15 @@ def tensors():
         ("wide_bf16", bf(spread(-20, 20)), None, None, True, []),
         ("blocks_far_apart", block_spread, None, None, False, []),
         ("blocks_far_apart_bf16", bf(block_spread), None, None, True, []),
+        ("underflow", underflow, None, None, False, []),
+        ("underflow_bf16", underflow, None, None, True, []),
         ("zeros", zeros, None, None, False, []),
         ("zeros_bf16", bf(zeros), None, None, True, []),
         ("code_ties", code_ties(rng, few_bits), None, None, False, []),
         ("code_ties_power_of_two", code_ties(rng, F(2.0 ** -7)), None, None, False, []),
+        ("code_ties_of_any_g", code_ties(rng, any_bits, [float(v) for v in E4M3[126:8:-4]]), None, any_bits, False, []),
         ("scale_ties", scale_ties(rng, few_bits), None, None, False, []),
+        ("scale_ties_of_any_g", scale_ties(rng, any_bits), None, any_bits, False, []),
         ("shared_amax", normal, F(1.7), None, False, []),
         ("amax_too_small", normal, F(0.02), None, False, []),
         ("one_level", normal, None, F(1), False, []),

@@ -236,6 +236,19 @@ TEST(QuantizeScales, LostToZeroScaleIsCounted) {
   EXPECT_EQ(quantize("mxfp4 floor", source)->lost_to_zero_scale, 0);
 }
 
+TEST(QuantizeScales, ReciprocalsThatOverflowLeaveZerosZero) {
+  // g = 2^-126 and the least scale of torchao, 2^-6: 1 / (s g) is 2^132.
+  Source source{.rows = 1, .columns = 32, .x = std::vector<float>(32, 0.0f)};
+  source.x[0] = 2688 * 0x1p-126f;
+  source.x[16] = 0x1p-149f;
+  for (const std::string rule : {"nvfp4 torchao", "nvfp4 flashinfer"}) {
+    const auto got = quantize(rule, source, {.tensor_scale = TensorScale{0x1p-126f, 0x1p126f}});
+    EXPECT_EQ(got->tensor.view().code(0, 0), 7) << rule;
+    for (std::int64_t column = 17; column < 32; ++column)
+      EXPECT_EQ(got->tensor.view().code(0, column), 0) << rule;
+  }
+}
+
 TEST_P(QuantizeRounding, AllZeroTensorIsZeros) {
   const std::string& rule = GetParam();
   Source source{.rows = 2, .columns = 64};
