@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cpu_info.h"
 
+// The same choice of targets as the files with kernels make, so that the name is theirs.
+#define HWY_WANT_AVX3_DL
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/targets.h>
 #include <sched.h>
 #include <unistd.h>
