@@ -21,7 +21,7 @@ using quantize_detail::Ties;
 constexpr float kRange = 2688.0f;  // 6 * 448: amax over the multiplier
 constexpr float kFloatMax = std::numeric_limits<float>::max();
 constexpr float kLeastNormal = exp2_float(-126);
-constexpr CodeBounds kBounds(1.0, Ties::to_even);
+constexpr CodeBounds kUnitBounds(1.0, Ties::to_even);
 
 struct Factor {
   float g = 1, divisor = 1;  // the rules that divide have only `divisor`
@@ -30,7 +30,7 @@ struct Factor {
 
 // torch.sign makes +0 of both zeros before the sign is taken.
 std::uint8_t code_with_positive_zero(float quotient) {
-  return quotient == 0 ? std::uint8_t{0} : kBounds.code(quotient);
+  return quotient == 0 ? std::uint8_t{0} : kUnitBounds.code(quotient);
 }
 
 float rounded_to_bf16(float x) { return bf16_value(bf16_encode(x)); }
@@ -73,7 +73,7 @@ BlockScale quantize_torchao(std::span<const float> x, const Factor& factor, std:
   const float reciprocal = std::min(quotient, kFloatMax);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float scaled = x[i] * reciprocal;
-    codes[i] = kBounds.code(scaled);
+    codes[i] = kUnitBounds.code(scaled);
   }
   return {.byte = byte};
 }
@@ -109,7 +109,7 @@ BlockScale quantize_flashinfer(std::span<const float> x, const Factor& factor,
   const float reciprocal = std::min(quotient, kFloatMax);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const float scaled = x[i] * reciprocal;
-    codes[i] = kBounds.code(scaled);
+    codes[i] = kUnitBounds.code(scaled);
   }
   return {.byte = byte, .rounded_to_zero = byte == 0};
 }

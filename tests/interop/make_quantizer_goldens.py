@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hard tensors through every quantizer rule, by other means than nibble's.
 
-Writes tests/data/quantize/rules.json. rn, floor, ceil and even come from Python fractions, flashinfer from numpy float32
+Writes tests/data/quantize/rules.json; with --check compares it with what is there. rn, floor, ceil and even come from Python fractions, flashinfer from numpy float32
 in the order of docs/formats.md, the others from the producers' libraries (torch 2.11.0, nvidia-modelopt 0.47.0,
 compressed-tensors 0.20.1, torchao 0.18.0, gguf 0.19.0, transformers 5.14.1), on a CPU. Floats are hex of their bits.
 """
 import json
 import pathlib
+import sys
 import warnings
 from fractions import Fraction
 
@@ -335,8 +336,11 @@ def main():
             if rule not in left_out and not (rule.startswith("mxfp4") and ("tensor_amax" in case or "multiplier" in case)):
                 case["results"][rule] = run()
         cases.append(case)
+    text = "{\"cases\": [\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n"
+    if "--check" in sys.argv:
+        sys.exit(0 if OUT.read_text() == text else f"{OUT} is not what this script makes")
     OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text("{\"cases\": [\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n")
+    OUT.write_text(text)
 
 
 if __name__ == "__main__":
