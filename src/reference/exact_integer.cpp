@@ -18,59 +18,84 @@ constexpr std::int64_t kPackedRowsBytes = std::int64_t{16} << 20;
 constexpr int kUnitExponent = -20;  // of TileSums
 constexpr double kUnit = 0x1p-20;
 
-// From the sums of an element to the element.
+// From the sums of elements to the elements.
 class Finish {
  public:
-  Finish(const GemmInputs& inputs, OutType out)
-      : inputs_(inputs), alpha_(decode_alpha(inputs.alpha)), out_(out) {}
+  Finish(const GemmInputs& inputs, ExactPanel& panel)
+      : inputs_(inputs), alpha_(decode_alpha(inputs.alpha)), panel_(panel) {}
 
-  ExactElement operator()(std::int64_t sum, double absolute, std::int64_t row,
-                          std::int64_t column) const {
-    ExactElement element = value(sum);
-    if (!alpha_.finite) return element;
-    element.magnitude =
-        absolute * (1 + kInflation) * (std::fabs(static_cast<double>(alpha_.value)) * kUnit);
-    if (element.magnitude < kFp32Overflow) return element;
-    // Only an exact S says on which side of the limit it lies.
-    if (element.magnitude * (1 - 2 * kInflation) < kFp32Overflow)
-      return superaccumulator_element(inputs_, row, column, out_);
-    element.outside_fp32 = true;
-    return element;
+  // Row `panel_row` of the panel, `count` columns from `column` on.
+  void row(const std::int64_t* sums, const double* absolute, std::int64_t panel_row,
+           std::int64_t column, std::int64_t count) const {
+    switch (panel_.out) {
+      case OutType::bf16:
+        return row_of<OutType::bf16>(sums, absolute, panel_row, column, count);
+      case OutType::f16:
+        return row_of<OutType::f16>(sums, absolute, panel_row, column, count);
+      case OutType::f32:
+        return row_of<OutType::f32>(sums, absolute, panel_row, column, count);
+    }
   }
 
-  ExactElement not_a_number() const { return special_element(std::nan(""), alpha_, out_); }
+  void not_a_number(std::int64_t panel_row, std::int64_t column) const {
+    store(special_element(std::nan(""), alpha_, panel_.out), index(panel_row, column), panel_);
+  }
 
  private:
   static constexpr double kFp32Overflow = 0x1p128;
-  // Makes up for kAbsoluteError, and for the roundings of the product above.
+  // Makes up for kAbsoluteError, and for the roundings of the products below.
   static constexpr double kInflation = 8.0 / (1 << 24);
   static_assert((1 - kAbsoluteError) * (1 + kInflation) > 1 + 0x1p-26);
 
-  ExactElement value(std::int64_t sum) const {
-    if (!alpha_.finite || std::abs(sum) >= kMaxExactFactor) {
-      Magnitude exact;
-      exact.limbs[0] = static_cast<std::uint64_t>(std::abs(sum));
-      exact.count = 1;
-      exact.exponent = kUnitExponent;
-      return finish_value(sum < 0, exact, alpha_, out_);
+  std::int64_t index(std::int64_t panel_row, std::int64_t column) const {
+    return panel_row * panel_.columns + column;
+  }
+
+  template <OutType kOut>
+  void row_of(const std::int64_t* sums, const double* absolute, std::int64_t panel_row,
+              std::int64_t column, std::int64_t count) const {
+    const std::int64_t first = index(panel_row, column);
+    const double alpha = alpha_.value;
+    const double to_magnitude = (1 + kInflation) * std::fabs(alpha) * kUnit;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(first + i);
+      const double magnitude = absolute[i] * to_magnitude;
+      if (!alpha_.finite || std::abs(sums[i]) >= kMaxExactFactor || magnitude >= kFp32Overflow) {
+        store(general(sums[i], magnitude, panel_row, column + i), first + i, panel_);
+        continue;
+      }
+      const RoundedProduct product = multiply_once(sums[i], alpha_.value);
+      panel_.rounded[at] = round_odd_to<kOut>(product.odd * kUnit);
+      panel_.value[at] = product.nearest * kUnit;
+      panel_.magnitude[at] = magnitude;
     }
-    ExactElement element;
-    if (sum == 0 || alpha_.value == 0) return element;
-    const RoundedProduct product = multiply_once(sum, alpha_.value);
-    element.value = product.nearest * kUnit;
-    element.rounded = round_odd_to(out_, product.odd * kUnit);
-    return element;
+  }
+
+  ExactElement general(std::int64_t sum, double magnitude, std::int64_t panel_row,
+                       std::int64_t column) const {
+    Magnitude exact;
+    exact.limbs[0] = static_cast<std::uint64_t>(std::abs(sum));
+    exact.count = 1;
+    exact.exponent = kUnitExponent;
+    ExactElement element = finish_value(sum < 0, exact, alpha_, panel_.out);
+    if (!alpha_.finite) return element;
+    element.magnitude = magnitude;
+    element.outside_fp32 = magnitude * (1 - 2 * kInflation) >= kFp32Overflow;
+    // In between, only an exact S says on which side of 2^128 it lies.
+    if (magnitude < kFp32Overflow || element.outside_fp32) return element;
+    return superaccumulator_element(inputs_, panel_.row_begin + panel_row, column, panel_.out);
   }
 
   const GemmInputs& inputs_;
   Alpha alpha_;
-  OutType out_;
+  ExactPanel& panel_;
 };
 
 // A chunk of rows of A, packed; every thread reads it.
 struct PackedRows {
-  std::int64_t begin = 0, rows = 0, tiles = 0;  // begin counts from the panel's first row
-  std::vector<RowBlock> blocks;                 // [tile][block]
+  std::int64_t begin = 0, rows = 0,
+               tiles = 0;        // begin counts from the panel's first row
+  std::vector<RowBlock> blocks;  // [tile][block]
   std::vector<std::array<bool, kTileRows>> has_nan;
 };
 
@@ -107,25 +132,21 @@ struct ColumnWork {
   std::vector<TileSums> sums;
 };
 
-void column_tile(const GemmInputs& inputs, const PackedRows& a, const Finish& finish,
-                 std::int64_t first_column, ColumnWork& work, ExactPanel& panel) {
-  work.blocks.resize(static_cast<std::size_t>(inputs.b.blocks()));
+void column_tile(const BlockTensorView& b, const PackedRows& a, const Finish& finish,
+                 std::int64_t first_column, ColumnWork& work) {
+  work.blocks.resize(static_cast<std::size_t>(b.blocks()));
   work.sums.assign(static_cast<std::size_t>(a.tiles), TileSums{});
-  const auto column_nan = pack_columns(inputs.b, first_column, work.blocks);
-  add_tile_products(a.blocks.data(), a.tiles, work.blocks.data(), inputs.b.blocks(),
-                    work.sums.data());
-  const std::int64_t columns = std::min<std::int64_t>(kTileColumns, panel.columns - first_column);
+  const auto column_nan = pack_columns(b, first_column, work.blocks);
+  add_tile_products(a.blocks.data(), a.tiles, work.blocks.data(), b.blocks(), work.sums.data());
+  const std::int64_t columns = std::min<std::int64_t>(kTileColumns, b.rows - first_column);
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const auto tile = static_cast<std::size_t>(row / kTileRows);
     const auto lane = static_cast<std::size_t>(row % kTileRows);
+    finish.row(work.sums[tile].sum[lane], work.sums[tile].absolute[lane], a.begin + row,
+               first_column, columns);
     for (std::int64_t i = 0; i < columns; ++i) {
-      const auto c = static_cast<std::size_t>(i);
-      const bool nan = a.has_nan[tile][lane] || column_nan[c];
-      const std::int64_t panel_row = a.begin + row, column = first_column + i;
-      store(nan ? finish.not_a_number()
-                : finish(work.sums[tile].sum[lane][c], work.sums[tile].absolute[lane][c],
-                         panel.row_begin + panel_row, column),
-            panel_row * panel.columns + column, panel);
+      if (a.has_nan[tile][lane] || column_nan[static_cast<std::size_t>(i)])
+        finish.not_a_number(a.begin + row, first_column + i);
     }
   }
 }
@@ -136,7 +157,7 @@ std::int64_t max_integer_k() { return kMaxIntegerBlocks * 16; }
 
 void integer_product(const GemmInputs& inputs, int threads, ExactPanel& panel) {
   const auto& a = std::get<BlockTensorView>(inputs.a);
-  const Finish finish(inputs, panel.out);
+  const Finish finish(inputs, panel);
   const std::int64_t chunk = rows_at_once(a.blocks());
   PackedRows rows;
   for (std::int64_t begin = 0; begin < panel.rows; begin += chunk) {
@@ -145,7 +166,7 @@ void integer_product(const GemmInputs& inputs, int threads, ExactPanel& panel) {
                    [&](std::int64_t tile, std::int64_t end) {
                      ColumnWork work;
                      for (; tile < end; ++tile)
-                       column_tile(inputs, rows, finish, tile * kTileColumns, work, panel);
+                       column_tile(inputs.b, rows, finish, tile * kTileColumns, work);
                    });
   }
 }

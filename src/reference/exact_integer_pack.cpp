@@ -2,6 +2,7 @@
 #include "reference/exact_integer_pack.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/e2m1.h"
@@ -10,21 +11,36 @@
 namespace nibble {
 namespace {
 
-// What a byte of two codes becomes; even code first.
+static_assert(std::endian::native == std::endian::little);
+
+// What a byte of two codes becomes: two bytes each, the even code first.
 struct BytePair {
-  std::array<std::int8_t, 2> codes, absolute;
-  std::array<std::uint8_t, 2> codes_plus_12;
+  std::uint16_t codes, absolute;
 };
 
-constexpr std::array<BytePair, 256> make_byte_pairs() {
+constexpr std::uint16_t two_bytes(int even, int odd) {
+  return static_cast<std::uint16_t>((even & 0xFF) | ((odd & 0xFF) << 8));
+}
+
+// `offset` is added to the codes.
+constexpr std::array<BytePair, 256> make_byte_pairs(int offset) {
   std::array<BytePair, 256> table{};
-  for (std::size_t byte = 0; byte < table.size(); ++byte) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      const int code = e2m1_doubled(unpack_code(static_cast<std::uint8_t>(byte), i == 1));
-      table[byte].codes[i] = static_cast<std::int8_t>(code);
-      table[byte].absolute[i] = static_cast<std::int8_t>(code < 0 ? -code : code);
-      table[byte].codes_plus_12[i] = static_cast<std::uint8_t>(code + 12);
-    }
+  for (int byte = 0; byte < 256; ++byte) {
+    const int even = e2m1_doubled(static_cast<std::uint8_t>(byte & 15));
+    const int odd = e2m1_doubled(static_cast<std::uint8_t>(byte >> 4));
+    table[static_cast<std::size_t>(byte)] = {
+        two_bytes(even + offset, odd + offset),
+        two_bytes(even < 0 ? -even : even, odd < 0 ? -odd : odd)};
+  }
+  return table;
+}
+
+constexpr std::array<std::int8_t, 256> make_pair_sums() {
+  std::array<std::int8_t, 256> table{};
+  for (int byte = 0; byte < 256; ++byte) {
+    table[static_cast<std::size_t>(byte)] =
+        static_cast<std::int8_t>(e2m1_doubled(static_cast<std::uint8_t>(byte & 15)) +
+                                 e2m1_doubled(static_cast<std::uint8_t>(byte >> 4)));
   }
   return table;
 }
@@ -37,39 +53,56 @@ constexpr std::array<float, 256> make_scales() {
   return table;
 }
 
-constexpr std::array<BytePair, 256> kBytePairs = make_byte_pairs();
-constexpr std::array<float, 256> kScales = make_scales();
+constexpr auto kRowPairs = make_byte_pairs(0);
+constexpr auto kColumnPairs = make_byte_pairs(12);
+constexpr auto kPairSums = make_pair_sums();
+constexpr auto kScales = make_scales();
 constexpr std::int64_t kBlockBytes = 8;
 
-void pack_block(const std::uint8_t* codes, int row, RowBlock& into) {
+// Four codes, of two bytes of the tensor, to both places.
+template <class Byte>
+void put_four(const std::array<BytePair, 256>& table, const std::uint8_t* from, Byte* codes,
+              std::int8_t* absolute) {
+  const BytePair first = table[from[0]], second = table[from[1]];
+  const std::uint32_t four_codes = first.codes | (std::uint32_t{second.codes} << 16);
+  const std::uint32_t four_absolute = first.absolute | (std::uint32_t{second.absolute} << 16);
+  std::memcpy(codes, &four_codes, 4);
+  std::memcpy(absolute, &four_absolute, 4);
+}
+
+void pack_block(const std::uint8_t* codes, std::size_t row, RowBlock& into) {
   int sum = 0;
-  for (int i = 0; i < kBlockBytes; ++i) {
-    const BytePair& pair = kBytePairs[codes[i]];
-    std::memcpy(&into.codes[i / 2][row][i % 2 * 2], pair.codes.data(), 2);
-    std::memcpy(&into.absolute[i / 2][row][i % 2 * 2], pair.absolute.data(), 2);
-    sum += pair.codes[0] + pair.codes[1];
+  for (std::size_t i = 0; i < 4; ++i) {
+    put_four(kRowPairs, codes + 2 * i, into.codes[i][row], into.absolute[i][row]);
+    sum += kPairSums[codes[2 * i]] + kPairSums[codes[2 * i + 1]];
   }
   into.correction[row] = -12 * sum;
 }
 
-void pack_block(const std::uint8_t* codes, int column, ColumnBlock& into) {
-  for (int i = 0; i < kBlockBytes; ++i) {
-    const BytePair& pair = kBytePairs[codes[i]];
-    std::memcpy(&into.codes_plus_12[i / 2][column][i % 2 * 2], pair.codes_plus_12.data(), 2);
-    std::memcpy(&into.absolute[i / 2][column][i % 2 * 2], pair.absolute.data(), 2);
+void pack_block(const std::uint8_t* codes, std::size_t column, ColumnBlock& into) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    put_four(kColumnPairs, codes + 2 * i, into.codes_plus_12[i][column], into.absolute[i][column]);
   }
 }
 
-// Row `row` of the tensor becomes row or column `lane` of the packed blocks.
+// A few blocks of all lanes before the next few: what is written stays in the L1 cache.
+constexpr std::int64_t kBlocksAtOnce = 32;
+
+// Blocks [begin, begin + count) of row `row` of the tensor become row or column `lane` of `into`.
+// Offsets of scale layouts are a part of the row plus a part of the block, here `offsets`.
 template <class Block>
-bool pack_lane(const BlockTensorView& tensor, std::int64_t row, int lane, std::span<Block> into) {
-  const std::uint8_t* codes = tensor.codes.data() + row * tensor.code_stride_bytes;
+bool pack_lane(const BlockTensorView& tensor, std::int64_t row, std::size_t lane,
+               std::int64_t begin, std::size_t count,
+               const std::array<std::int64_t, kBlocksAtOnce>& offsets, Block* into) {
+  const std::uint8_t* codes =
+      tensor.codes.data() + row * tensor.code_stride_bytes + begin * kBlockBytes;
+  const std::uint8_t* scales = tensor.scales.data() + tensor.layout.offset(row, 0);
   bool has_nan = false;
-  for (std::size_t block = 0; block < into.size(); ++block) {
-    const std::uint8_t scale = tensor.scale(row, static_cast<std::int64_t>(block));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint8_t scale = scales[offsets[i]];
     has_nan |= e4m3_is_nan(scale);
-    into[block].scales[lane] = kScales[scale];
-    pack_block(codes + static_cast<std::int64_t>(block) * kBlockBytes, lane, into[block]);
+    into[i].scales[lane] = kScales[scale];
+    pack_block(codes + i * kBlockBytes, lane, into[i]);
   }
   return has_nan;
 }
@@ -77,13 +110,22 @@ bool pack_lane(const BlockTensorView& tensor, std::int64_t row, int lane, std::s
 template <std::size_t kLanes, class Block>
 std::array<bool, kLanes> pack_lanes(const BlockTensorView& tensor, std::int64_t row,
                                     std::int64_t rows_end, std::span<Block> into) {
+  const auto blocks = static_cast<std::int64_t>(into.size());
   std::array<bool, kLanes> has_nan{};
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    const std::int64_t at = row + static_cast<std::int64_t>(lane);
-    if (at < rows_end) {
-      has_nan[lane] = pack_lane(tensor, at, static_cast<int>(lane), into);
-    } else {  // Codes of an earlier tile do no harm under a zero scale.
-      for (Block& block : into) block.scales[lane] = 0;
+  std::array<std::int64_t, kBlocksAtOnce> offsets{};
+  for (std::int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kBlocksAtOnce, blocks - begin));
+    Block* first = into.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      offsets[i] = tensor.layout.offset(0, begin + static_cast<std::int64_t>(i));
+    }
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const std::int64_t at = row + static_cast<std::int64_t>(lane);
+      if (at < rows_end) {
+        has_nan[lane] |= pack_lane(tensor, at, lane, begin, count, offsets, first);
+      } else {  // Codes of an earlier tile do no harm under a zero scale.
+        for (std::size_t i = 0; i < count; ++i) first[i].scales[lane] = 0;
+      }
     }
   }
   return has_nan;
