@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 
 #include "cli/choice_flag.h"
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "report/outcome_json.h"
 
 namespace nibble {
@@ -89,16 +89,11 @@ Status check_outputs(const OutputFlags& flags) {
 
 Status write_file(const std::string& path, std::string_view text) {
   if (writes_in_place(path)) return write_in_place(path, text);
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0)
     return fail(ErrorKind::io, "cannot create " + temporary + ": " + errno_text());
   Status status = write_all(descriptor, path, text);
-  // mkostemp makes the file private; a report has the rights that any new file would have.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (status && ::fchmod(descriptor, 0666 & ~mask) != 0)
-    status = fail(ErrorKind::io, "cannot set the rights of " + path + ": " + errno_text());
   if (::close(descriptor) != 0 && status)
     status = fail(ErrorKind::io, "cannot write " + path + ": " + errno_text());
   if (status && ::rename(temporary.c_str(), path.c_str()) != 0)
@@ -168,9 +163,7 @@ int print_result(std::string_view text) {
 TableStyle stdout_style(ColourMode mode) {
   TableStyle style;
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  winsize size = {};
-  if (terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    style.width = size.ws_col;
+  style.width = terminal_columns(STDOUT_FILENO, style.width);
   const char* kind = std::getenv("TERM");
   const bool able = terminal && kind != nullptr && std::strcmp(kind, "dumb") != 0;
   style.colour = mode == ColourMode::always ||

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/terminal.h"
 #include "report/text.h"
 
 namespace nibble {
 namespace {
 
-constexpr int kBarColumns = 20, kLineColumns = 78;
+constexpr int kBarColumns = 20;
 
 }  // namespace
 
@@ -37,7 +38,8 @@ void Progress::draw(std::string_view label) {
   const auto filled = static_cast<std::size_t>(total_ > 0 ? kBarColumns * done_ / total_ : 0);
   const std::string line =
       fmt::format("[{:<{}}] {}/{} {}", std::string(filled, '='), kBarColumns, done_, total_, clean);
-  fmt::print(stderr, "\r\x1b[K{}", fit(line, kLineColumns));
+  const auto columns = static_cast<std::size_t>(terminal_columns(STDERR_FILENO, 80) - 1);
+  fmt::print(stderr, "\r\x1b[K{}", fit(line, columns));
   std::fflush(stderr);
 }
 

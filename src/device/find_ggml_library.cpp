@@ -74,13 +74,13 @@ std::vector<std::string> module_candidates() {
 }
 
 Result<SharedLibrary> open_module(const std::string& module) {
+  auto alone = SharedLibrary::open({module}, "");
+  if (alone) return alone;  // a plain libggml, or the interpreter's symbols are here already
   const auto python =
       SharedLibrary::open(python_libraries_for(module),
-                          "ggml's module needs libpython: apt-get install libpython3-dev "
-                          "(or libpython3.N of that interpreter)",
-                          true);
-  if (!python) return tl::unexpected(python.error());
-  return SharedLibrary::open({module}, kHowToGet);
+                          "the module needs libpython: apt-get install libpython3-dev", true);
+  if (python) return SharedLibrary::open({module}, kHowToGet);
+  return fail(ErrorKind::not_found, alone.error().message + "; " + python.error().message);
 }
 
 }  // namespace

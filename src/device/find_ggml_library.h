@@ -13,9 +13,9 @@
 namespace nibble {
 
 // Opens the first that works of: $NIBBLE_GGML_LIBRARY (alone, where it is set), the package in
-// $VIRTUAL_ENV, the package in a .venv beside the executable or in a folder above it. Opens
-// libpython before it, with its symbols global: the module needs them, though no interpreter is
-// started.
+// $VIRTUAL_ENV, the package in a .venv beside the executable or in a folder above it. Where the
+// module does not open by itself, libpython is opened before it, with its symbols global: the
+// module refers to them, though no interpreter is started.
 Result<SharedLibrary> find_ggml_library();
 
 // The modules of xllamacpp under one virtual environment, sorted; empty where there is none.

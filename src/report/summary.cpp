@@ -72,15 +72,11 @@ void add_outcome(const Outcome& outcome, SummaryRow& row) {
   const VerdictKind verdict = verdict_kind(outcome.verdict);
   if (row.cases == 0 || worse(verdict, row.verdict)) row.verdict = verdict;
   ++row.cases;
+  if (row.version.empty()) row.version = sanitize(outcome.version);
   if (const Accuracy* accuracy = accuracy_of(outcome.verdict)) add_accuracy(*accuracy, row);
   if (is_fault(outcome.verdict)) add_fault(outcome, row);
   if (row.why.empty() && verdict == VerdictKind::unsupported)
     row.why = sanitize(why(outcome.verdict));
-}
-
-std::string implementation_of(const Outcome& outcome) {
-  const std::string backend = sanitize(outcome.backend);
-  return outcome.version.empty() ? backend : backend + " " + sanitize(outcome.version);
 }
 
 std::string operands_of(const GemmProblem& problem) {
@@ -100,16 +96,14 @@ SummaryRow& row_of(Summary& summary, const Outcome& outcome) {
       [&] {
         return SummarySection{source, {}};
       });
-  const std::string implementation = implementation_of(outcome);
+  const std::string backend = sanitize(outcome.backend);
   const std::string operands = operands_of(outcome.problem);
   return find_or_add(
       section.rows,
-      [&](const SummaryRow& row) {
-        return row.implementation == implementation && row.operands == operands;
-      },
+      [&](const SummaryRow& row) { return row.backend == backend && row.operands == operands; },
       [&] {
         SummaryRow row;
-        row.implementation = implementation;
+        row.backend = backend;
         row.operands = operands;
         return row;
       });
@@ -122,8 +116,7 @@ void merge_unsupported(SummarySection& section) {
   for (SummaryRow& row : section.rows) {
     const bool same = !merged.empty() && row.verdict == VerdictKind::unsupported &&
                       merged.back().verdict == VerdictKind::unsupported &&
-                      merged.back().implementation == row.implementation &&
-                      merged.back().why == row.why;
+                      merged.back().backend == row.backend && merged.back().why == row.why;
     if (!same) {
       merged.push_back(std::move(row));
       kinds.push_back(1);
@@ -185,7 +178,7 @@ std::string cases_text(const SummaryRow& row) {
 }
 
 constexpr SummaryColumn kColumns[] = {
-    {"implementation", false, 9, [](const SummaryRow& row) { return row.implementation; }},
+    {"implementation", false, 9, implementation_of},
     {"operands", false, 9, [](const SummaryRow& row) { return row.operands; }},
     {"verdict", false, 9, [](const SummaryRow& row) { return std::string(name(row.verdict)); }},
     {"class", false, 4,
@@ -200,6 +193,10 @@ constexpr SummaryColumn kColumns[] = {
 };
 
 }  // namespace
+
+std::string implementation_of(const SummaryRow& row) {
+  return row.version.empty() ? row.backend : row.backend + " " + row.version;
+}
 
 std::span<const SummaryColumn> summary_columns() { return kColumns; }
 

@@ -22,8 +22,9 @@ struct Fault {
 };
 
 struct SummaryRow {
-  std::string implementation;                      // backend and version
-  std::string operands;                            // "nvfp4 x nvfp4"
+  std::string backend;
+  std::string version;   // the first that a case knows: a child that crashed has none
+  std::string operands;  // "nvfp4 x nvfp4"
   VerdictKind verdict = VerdictKind::unsupported;  // the worst of its cases
   std::optional<AccumulationClass> accumulation;   // the worst
   std::optional<double> worst_fraction_of_bound;
@@ -47,6 +48,8 @@ struct Summary {
 
 // All text in it is sanitized. The report must outlive it.
 Summary summarize(const Report& report);
+
+std::string implementation_of(const SummaryRow& row);  // "openblas 0.3.21"
 
 struct SummaryColumn {
   const char* title;

@@ -32,7 +32,7 @@ Decoded decode(std::string_view text) {
 }
 
 // Bytes of the escape sequence that starts at ESC (ECMA-48: CSI, strings up to their terminator,
-// two-byte forms).
+// the others).
 std::size_t escape_length(std::string_view text) {
   if (text.size() < 2) return text.size();
   const char kind = text[1];
@@ -48,7 +48,9 @@ std::size_t escape_length(std::string_view text) {
     if (text[end] == '\x1b' && end + 1 < text.size() && text[end + 1] == '\\') ++end;
     return end + 1;
   }
-  return kind >= 0x20 && kind < 0x7F ? 2 : 1;
+  end = 1;
+  while (end < text.size() && text[end] >= 0x20 && text[end] < 0x30) ++end;  // "ESC ( B"
+  return end < text.size() && text[end] >= 0x30 && text[end] < 0x7F ? end + 1 : end;
 }
 
 bool is_control(std::uint32_t point) {

@@ -55,7 +55,7 @@ void add_table(const SummarySection& section, std::string& text) {
 
 void add_row_details(const SummaryRow& row, std::string& text) {
   const std::string title =
-      "**" + escaped(row.implementation) + ", " + escaped(row.operands) + "**";
+      "**" + escaped(implementation_of(row)) + ", " + escaped(row.operands) + "**";
   if (!row.why.empty()) text += title + ": unsupported: " + escaped(row.why) + "\n\n";
   for (const Fault& fault : row.faults) {
     const Outcome& outcome = *fault.first;

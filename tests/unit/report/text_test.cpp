@@ -23,6 +23,7 @@ TEST(Sanitize, RemovesEscapeSequencesWhole) {
   EXPECT_EQ(sanitize("a\x1b"
                      "cb"),
             "ab");
+  EXPECT_EQ(sanitize("a\x1b(Bb"), "ab");
   EXPECT_EQ(sanitize("a\x1b[31"), "a");
   EXPECT_EQ(sanitize("a\x1b"), "a");
   EXPECT_EQ(sanitize("a\x1b]never ends\nb"), "a b");

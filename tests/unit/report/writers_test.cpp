@@ -104,6 +104,16 @@ TEST(Table, TheWorstVerdictOfARowWins) {
   EXPECT_THAT(table, Not(HasSubstr("openblas 0.3.21  nvfp4 x nvfp4  correct")));
 }
 
+TEST(Table, ACrashedCaseWithoutAVersionStaysInItsRow) {
+  Report report = sample_report();
+  report.outcomes = {report.outcomes[0], report.outcomes[0]};
+  report.outcomes[0].version.clear();
+  report.outcomes[0].verdict = Crashed{9, std::nullopt, "killed by signal 9 (SIGKILL)", ""};
+  const std::string table = write_table(report, {100, false});
+  EXPECT_THAT(table, HasSubstr("cpu 0.1.0       nvfp4 x nvfp4  crashed  fp32"));
+  EXPECT_THAT(table, HasSubstr("    1/2\n"));
+}
+
 TEST(Table, AnAbsentLibraryIsOneRow) {
   Report report;
   for (const Activation a : {Activation::nvfp4, Activation::bf16, Activation::f16}) {
