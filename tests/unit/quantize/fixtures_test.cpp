@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "unit/quantize/fixture_file.h"
 
@@ -100,6 +101,31 @@ Expected from_gguf_blocks(const std::vector<std::uint8_t>& blocks) {
       expected.codes.push_back(static_cast<std::uint8_t>(codes[j] | codes[j + 1] << 4));
   }
   return expected;
+}
+
+std::string to_gguf_blocks(const BlockTensor& tensor) {
+  std::string blocks;
+  const BlockTensorView view = tensor.view();
+  for (std::int64_t row = 0; row < tensor.rows; ++row) {
+    for (std::int64_t block = 0; block < tensor.layout.blocks; ++block) {
+      blocks.push_back(static_cast<char>(view.scale(row, block)));
+      for (std::int64_t column = 32 * block; column < 32 * block + 16; ++column)
+        blocks.push_back(
+            static_cast<char>(view.code(row, column) | view.code(row, column + 16) << 4));
+    }
+  }
+  return blocks;
+}
+
+TEST(QuantizeFixtures, GgufLayer) {
+  std::ifstream file(NIBBLE_TEST_DATA "/fixtures/gguf-minilm-layer0-query/weights.gguf",
+                     std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  std::string blocks = to_gguf_blocks(quantize("mxfp4 gguf", layer())->tensor);
+  ASSERT_EQ(blocks.size(), 384u * 12 * 17);
+  EXPECT_NE(whole.find(blocks), std::string::npos);
+  blocks.back() = static_cast<char>(blocks.back() ^ 1);
+  EXPECT_EQ(whole.find(blocks), std::string::npos);
 }
 
 bool all_zero(const Source& source) {
