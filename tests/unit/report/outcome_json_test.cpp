@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 
 #include "unit/report/sample_report.h"
@@ -180,6 +181,32 @@ TEST(OutcomeJson, TextThatIsNoOutcomeIsAnError) {
   EXPECT_THAT(message(R"({"seed":1,"seed":2})"), HasSubstr("'seed' appears twice"));
   EXPECT_THAT(message(R"({"elapsed_s":1e999})"), HasSubstr("out of range"));
   EXPECT_THAT(message(R"({"elapsed_s":NaN})"), HasSubstr("syntax error"));
+}
+
+// Whatever a child's line turns into: an error, or an outcome that is written and read again.
+TEST(OutcomeJson, SpoiledLinesNeverDoHarm) {
+  std::mt19937 random(20);
+  const std::string tokens = "{}[]\",:0123456789.eE-+truefalsn\\u\xff\x00 ";
+  for (const Outcome& outcome : sample_report().outcomes) {
+    const std::string line = outcome_to_json(outcome);
+    for (int i = 0; i < 2000; ++i) {
+      std::string spoiled = line;
+      for (auto edits = random() % 4 + 1; edits > 0 && !spoiled.empty(); --edits) {
+        const std::size_t at = random() % spoiled.size();
+        if (random() % 3 == 0)
+          spoiled.erase(at, random() % 8);
+        else
+          spoiled[at] = tokens[random() % tokens.size()];
+      }
+      const auto read = outcome_from_json(spoiled);
+      if (!read) {
+        EXPECT_NE(read.error().message, "");
+        continue;
+      }
+      const std::string again = outcome_to_json(*read);
+      EXPECT_EQ(outcome_to_json(outcome_from_json(again).value()), again);
+    }
+  }
 }
 
 TEST(ProblemJson, RoundTripAndErrors) {
