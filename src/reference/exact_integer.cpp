@@ -57,17 +57,19 @@ class Finish {
     const std::int64_t first = index(panel_row, column);
     const double alpha = alpha_.value;
     const double to_magnitude = (1 + kInflation) * std::fabs(alpha) * kUnit;
+    std::uint32_t* rounded = panel_.rounded.data() + first;
+    double* value = panel_.value.data() + first;
+    double* magnitudes = panel_.magnitude.data() + first;
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto at = static_cast<std::size_t>(first + i);
       const double magnitude = absolute[i] * to_magnitude;
       if (!alpha_.finite || std::abs(sums[i]) >= kMaxExactFactor || magnitude >= kFp32Overflow) {
         store(general(sums[i], magnitude, panel_row, column + i), first + i, panel_);
         continue;
       }
       const RoundedProduct product = multiply_once(sums[i], alpha_.value);
-      panel_.rounded[at] = round_odd_to<kOut>(product.odd * kUnit);
-      panel_.value[at] = product.nearest * kUnit;
-      panel_.magnitude[at] = magnitude;
+      rounded[i] = round_odd_to<kOut>(product.odd * kUnit);
+      value[i] = product.nearest * kUnit;
+      magnitudes[i] = magnitude;
     }
   }
 
@@ -93,8 +95,8 @@ class Finish {
 
 // A chunk of rows of A, packed; every thread reads it.
 struct PackedRows {
-  std::int64_t begin = 0, rows = 0,
-               tiles = 0;        // begin counts from the panel's first row
+  std::int64_t begin = 0;  // counts from the panel's first row
+  std::int64_t rows = 0, tiles = 0;
   std::vector<RowBlock> blocks;  // [tile][block]
   std::vector<std::array<bool, kTileRows>> has_nan;
 };

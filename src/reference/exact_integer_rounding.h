@@ -28,12 +28,13 @@ inline RoundedProduct multiply_once(std::int64_t factor, float alpha) {
   const double low = static_cast<double>(factor & 0x3FFFFFF) * static_cast<double>(alpha);
   const double nearest = high + low + 0.0;  // no -0
   const double error = low - (nearest - high);
-  auto bits = std::bit_cast<std::uint64_t>(nearest);
-  if (error != 0 && (bits & 1) == 0) {
-    const bool away_from_zero = (error < 0) == (nearest < 0);
-    bits += away_from_zero ? 1 : ~std::uint64_t{0};
-  }
-  return {nearest, std::bit_cast<double>(bits)};
+  // An even last bit of an inexact product moves towards the error. Without branches: which way it
+  // goes is a coin toss.
+  const auto bits = std::bit_cast<std::uint64_t>(nearest);
+  const std::uint64_t moves = static_cast<std::uint64_t>(error != 0) & ~bits & 1;
+  const std::uint64_t towards_zero = (std::bit_cast<std::uint64_t>(error) ^ bits) >> 63;
+  const std::uint64_t odd = bits + moves - 2 * (moves & towards_zero);
+  return {nearest, std::bit_cast<double>(odd)};
 }
 
 // x to nearest even of a type of `precision` bits whose least normal is
