@@ -92,7 +92,7 @@ HWY_INLINE Dots start(V32 correction) {
   return hn::BitCast(D16(), hn::And(correction, hn::Set(D32(), 0xFFFF)));
 }
 
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
 // Stops the compiler from regrouping the sum, which costs it a fifth of its
 // speed in spills.
