@@ -14,42 +14,53 @@ namespace {
 
 enum class Scale { small, large };
 
-std::uint8_t extreme_byte(Format format, Scale scale) {
-  if (format == Format::nvfp4) return scale == Scale::small ? 0x01 : 0x7E;
-  return scale == Scale::small ? 0x01 : 0xFB;
+// Exponents of the scales of one operand. No product leaves the fp32 range: beyond it there is no
+// answer to judge. Two ends of one side are drawn in, opposite ends balance each other.
+int extreme_exponent(Activation of, Scale own, Scale other, Activation partner, bool subnormals) {
+  const int sign = own == Scale::small ? -1 : 1;
+  if (own == other) return sign * 52;
+  const bool wide_partner = partner == Activation::mxfp4 || partner == Activation::bf16;
+  if (of != Activation::mxfp4 || !wide_partner) return sign * 100;
+  // The least leaves a code of 0.5 below the smallest normal float.
+  return own == Scale::large ? 120 : (subnormals ? -126 : -125);
 }
 
-void set_scales(BlockTensor& tensor, Scale scale) {
+void set_scales(BlockTensor& tensor, Scale scale, int exponent) {
+  std::uint8_t byte = scale == Scale::small ? 0x01 : 0x7E;
+  if (tensor.format == Format::mxfp4) byte = scale_byte(Format::mxfp4, exponent);
   for (std::int64_t row = 0; row < tensor.rows; ++row) {
     for (std::int64_t block = 0; block < tensor.layout.blocks; ++block)
-      set_scale(tensor, row, block, extreme_byte(tensor.format, scale));
+      set_scale(tensor, row, block, byte);
   }
 }
 
-// f16 to its smallest normal and largest power; bf16 as far as one product stays in the fp32 range.
-void set_scales(DenseTensor& tensor, Scale scale) {
-  const bool bf16 = tensor.type == DenseType::bf16;
-  const int exponent = scale == Scale::small ? (bf16 ? -120 : -14) : (bf16 ? 110 : 15);
-  for (std::int64_t i = 0; i < tensor.rows * tensor.columns; ++i) {
-    const std::int64_t row = i / tensor.columns, column = i % tensor.columns;
-    const float sign = (hash(7, row, column) >> 63) ? -1.0f : 1.0f;
-    tensor.set(row, column, sign * exp2_float(exponent));
+// f16 at its smallest normal and largest power.
+void set_scales(DenseTensor& tensor, Scale scale, int exponent) {
+  if (tensor.type == DenseType::f16) exponent = scale == Scale::small ? -14 : 15;
+  for (std::int64_t row = 0; row < tensor.rows; ++row) {
+    for (std::int64_t column = 0; column < tensor.columns; ++column) {
+      const float sign = (hash(7, row, column) >> 63) ? -1.0f : 1.0f;
+      tensor.set(row, column, sign * exp2_float(exponent));
+    }
   }
 }
 
-void set_scales(Q8Tensor& tensor, Scale scale) {
+void set_scales(Q8Tensor& tensor, Scale scale, int) {
   for (std::int64_t row = 0; row < tensor.rows; ++row) {
     for (std::int64_t block = 0; block < tensor.columns / 32; ++block)
       tensor.set_scale(row, block, scale == Scale::small ? 0x0001 : 0x7BFF);
   }
 }
 
-Result<Operands> scaled(const GemmProblem& problem, std::uint64_t seed, Scale a, Scale b,
-                        float alpha) {
-  auto operands = make_integer_operands(problem, seed);
+Result<Operands> scaled(const Trial& trial, Scale a, Scale b, float alpha) {
+  const GemmProblem& problem = trial.the_case.problem;
+  auto operands = make_integer_operands(problem, trial.the_case.seed);
   if (!operands) return operands;
-  std::visit([a](auto& tensor) { set_scales(tensor, a); }, operands->a);
-  set_scales(operands->b, b);
+  const bool subnormals = !trial.contract.flushes_subnormals;
+  const Activation of_b = activation_of(problem.b);
+  const int exponent_of_a = extreme_exponent(problem.a, a, b, of_b, subnormals);
+  std::visit([&](auto& tensor) { set_scales(tensor, a, exponent_of_a); }, operands->a);
+  set_scales(operands->b, b, extreme_exponent(of_b, b, a, problem.a, subnormals));
   operands->alpha = alpha;
   return operands;
 }
@@ -136,7 +147,7 @@ Finding try_scales(Trial& trial) {
       // The second alpha brings the largest NVFP4 products back into the f16 range.
       for (const float alpha : {1.0f, 0x1.8p-18f}) {
         const auto what = fmt::format("{} scales of A, {} of B, alpha {:g}", a_name, b_name, alpha);
-        const auto operands = scaled(problem, trial.the_case.seed, a, b, alpha);
+        const auto operands = scaled(trial, a, b, alpha);
         if (auto wrong = try_product(trial, what, problem, operands, policy)) return wrong;
       }
     }

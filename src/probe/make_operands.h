@@ -86,7 +86,7 @@ Result<Operands> make_random_operands_for(const GemmProblem& problem, const Bloc
                                           std::uint64_t seed);
 
 // Any codes, any scale bytes from 1 to 126 (E4M3), E8M0 within 2^+-20 but for one row in sixteen,
-// where any byte but NaN stands.
+// where anything from 2^-127 to 2^52 stands.
 Result<Operands> make_wide_operands(const GemmProblem& problem, std::uint64_t seed);
 
 }  // namespace nibble

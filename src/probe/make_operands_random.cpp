@@ -83,6 +83,9 @@ Result<float> fill_random_activation(const GemmProblem& problem, ActivationTenso
 constexpr int kTypicalExponentNvfp4 = 9, kTypicalExponentOther = 21;
 constexpr int kWideSpan = 20;
 constexpr std::int64_t kWidestRow = 15;  // of sixteen
+// Two of these and a long k stay below 2^128: where a sum of both signs overflows, fp32 may answer
+// with NaN, and nothing could be judged. `extremes` has the bytes above.
+constexpr int kWidestExponent = 52;
 
 int typical_exponent(Activation a) {
   return a == Activation::nvfp4 ? kTypicalExponentNvfp4 : kTypicalExponentOther;
@@ -94,7 +97,7 @@ void fill_wide(BlockTensor& tensor, RandomBits& random) {
     for (std::int64_t block = 0; block < tensor.layout.blocks; ++block) {
       std::int64_t byte = 1 + random.below(126);
       if (tensor.format == Format::mxfp4) {
-        byte = row % 16 == kWidestRow ? random.below(255)
+        byte = row % 16 == kWidestRow ? random.below(127 + kWidestExponent + 1)
                                       : 127 - kWideSpan + random.below(2 * kWideSpan + 1);
       }
       set_scale(tensor, row, block, static_cast<std::uint8_t>(byte));
