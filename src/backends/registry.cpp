@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/registry.h"
 
+#include "backends/fake.h"
 #include "backends/ggml.h"
 #include "backends/onednn.h"
 #include "backends/openblas.h"
@@ -19,8 +20,11 @@ const std::vector<std::unique_ptr<Backend>>& backends() {
 }
 
 const Backend* find_backend(std::string_view name) {
-  for (const auto& backend : backends()) {
-    if (backend->name() == name) return backend.get();
+  static const auto fakes = make_fake_backends();
+  for (const auto* list : {&backends(), &fakes}) {
+    for (const auto& backend : *list) {
+      if (backend->name() == name) return backend.get();
+    }
   }
   return nullptr;
 }

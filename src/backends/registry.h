@@ -12,7 +12,7 @@ namespace nibble {
 
 const std::vector<std::unique_ptr<Backend>>& backends();
 
-// nullptr where there is none of that name.
+// nullptr where there is none of that name. Finds the hidden fake backends too.
 const Backend* find_backend(std::string_view name);
 
 }  // namespace nibble

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// `nibble worker`, hidden: the child of a probe. Its cases and answers go over descriptors that the
+// parent opened.
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "core/worker_channel.h"
+#include "probe/worker.h"
+
+namespace nibble {
+
+void add_worker_command(CLI::App& app, CommandContext& context) {
+  auto* command = app.add_subcommand("worker", "run the cases that a probe sends");
+  command->group("");
+  command->callback(
+      [&context] { context.run = [] { return run_worker(kWorkerCaseFd, kWorkerResultFd); }; });
+}
+
+}  // namespace nibble
