@@ -7,15 +7,16 @@
 
 #include "core/block_tensor.h"
 #include "core/error.h"
+#include "probe/make_cases.h"
 
 namespace nibble {
 
-struct Weights {
-  BlockTensor tensor;
-};
-
 // `tensor` is the codes tensor or its module. Errors name file, tensor and what is wrong with it.
-Result<Weights> load_weights(const std::string& file, const std::string& tensor,
-                             std::optional<ScaleOrder> declared_scales);
+Result<BlockTensor> load_weights(const std::string& file, const std::string& tensor,
+                                 std::optional<ScaleOrder> declared_scales);
+
+// The same without keeping its bytes: what a plan needs.
+Result<WeightsInfo> read_weights_info(const std::string& file, const std::string& tensor,
+                                      std::optional<ScaleOrder> declared_scales);
 
 }  // namespace nibble

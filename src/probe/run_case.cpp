@@ -71,7 +71,7 @@ void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
       outcome.verdict = failed("", "weights", loaded.error());
       return;
     }
-    weights = std::move(loaded->tensor);
+    weights = std::move(*loaded);
     trial.weights = &*weights;
   }
   Finding finding = run_experiment(trial);
