@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/float_environment.h"
 #include "reference/exact_integer.h"
 #include "reference/exact_superaccumulator.h"
 
@@ -51,6 +52,7 @@ Result<ExactPanel> exact_product(const GemmInputs& inputs, OutType out, std::int
                                  std::int64_t rows, const ExactOptions& options) {
   if (auto ok = check_request(inputs, row_begin, rows, options); !ok)
     return tl::unexpected(ok.error());
+  const DefaultFloatEnvironment environment;
   const GemmShape shape = shape_of(inputs);
   ExactPanel panel{out, row_begin, rows, shape.n, shape.k};
   const auto elements = static_cast<std::size_t>(rows * shape.n);

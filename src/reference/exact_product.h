@@ -7,7 +7,8 @@
 // and of nothing else. alpha multiplies the exact sum by IEEE rules: an infinite one gives inf of
 // the sum's sign, and NaN where the sum is zero; NaN gives NaN. A sum that is exactly zero, k = 0
 // too, gives +0; a sum that rounds to zero keeps its sign. Tensor scales of the views are not
-// applied. Every NaN comes out as the positive quiet NaN without payload.
+// applied. Every NaN comes out as the positive quiet NaN without payload. The floating-point
+// environment of the caller (rounding mode, flushed subnormals) has no influence.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct ExactPanel {
   // S = |alpha| * sum_k |a*b|, exact or rounded up by less than 1e-6 of itself; NaN where v is, inf
   // where an operand or alpha makes v infinite.
   std::vector<double> magnitude;
-  // 1 where no fp32 answer exists although operands and v are finite numbers; empty when there is
-  // none in the panel. Decided exactly:
+  // 1 where no fp32 answer exists although the operands are finite; empty when there is none in the
+  // panel. Decided exactly:
   //   sum|ab| or S is 2^128 or more, or
   //   (number of products with 0 < |ab| < 2^-126) * 2^-126 > 2^-24 * sum|ab|: a unit that flushes
   //   such products to zero, or rounds them, may lose more than a rounding of the sum does.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/exact_superaccumulator.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -12,8 +13,9 @@
 namespace nibble {
 namespace {
 
-// Rows of A that share one decoding of a row of B; 64 rows of K = 6144 take 3 MiB.
+// Rows of A that share one decoding of a row of B; 64 rows of k = 6144 take 3 MiB.
 constexpr std::int64_t kRowsAtOnce = 64;
+constexpr std::int64_t kElementsAtOnce = std::int64_t{1} << 22;
 constexpr std::int64_t kColumnsAPiece = 16;
 
 struct Dots {
@@ -93,6 +95,8 @@ ExactElement element(const RowPlanes& a, const WeightRow& b, std::int64_t k, con
   // |ab| < 2^(a.top + b.top + 4): a doubled code is below 2^4. k of them fit below `top`.
   const int top = a.top_exponent + b.top_exponent + 4 +
                   static_cast<int>(std::bit_width(static_cast<std::uint64_t>(k)));
+  NIBBLE_CHECK(least >= kLeastTermExponent && top <= kGreatestSumExponent,
+               "an operand lies outside the exponents of its format");
   if (top - least < 127) return sum_element(a, b, NarrowSum(least), alpha, out);
   return sum_element(a, b, WideSum(), alpha, out);
 }
@@ -101,8 +105,10 @@ ExactElement element(const RowPlanes& a, const WeightRow& b, std::int64_t k, con
 
 void superaccumulator_product(const GemmInputs& inputs, int threads, ExactPanel& panel) {
   const Alpha alpha = decode_alpha(inputs.alpha);
-  for (std::int64_t begin = 0; begin < panel.rows; begin += kRowsAtOnce) {
-    const std::int64_t rows = std::min(kRowsAtOnce, panel.rows - begin);
+  const std::int64_t chunk = std::clamp<std::int64_t>(
+      kElementsAtOnce / std::max<std::int64_t>(panel.k, 1), 1, kRowsAtOnce);
+  for (std::int64_t begin = 0; begin < panel.rows; begin += chunk) {
+    const std::int64_t rows = std::min(chunk, panel.rows - begin);
     std::vector<RowPlanes> a(static_cast<std::size_t>(rows));
     for_each_piece(rows, 1, threads, [&](std::int64_t row, std::int64_t) {
       a[static_cast<std::size_t>(row)] =

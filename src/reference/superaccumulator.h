@@ -16,7 +16,8 @@ inline constexpr int kMaxTermBits = 62;
 // Least exponent e of any term: f32 subnormals (2^-149) times half an E8M0 unit (2^-128), with
 // room.
 inline constexpr int kLeastTermExponent = -288;
-inline constexpr int kGreatestTermExponent = 288;
+// Every sum stays below 2^this: 6 * 2^127 twice, and 2^63 of them.
+inline constexpr int kGreatestSumExponent = 352;
 
 // A fixed-point window from 2^least_exponent up; the caller has proven that every partial sum fits
 // 127 bits.
@@ -42,8 +43,8 @@ class WideSum {
   Magnitude magnitude() const;
 
  private:
-  // (288 + 288 + 62) bits of terms, and 64 bits for the number of terms.
   static constexpr int kDigits = 24;
+  static_assert(32 * (kDigits - 1) > kGreatestSumExponent - kLeastTermExponent + kMaxTermBits);
   // A term adds less than 2^32 to a digit: 2^20 of them stay far below 2^63.
   static constexpr std::int64_t kTermsBeforeCarry = std::int64_t{1} << 20;
 

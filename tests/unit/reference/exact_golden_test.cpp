@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -11,7 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "exact_operands.h"
 #include "reference/exact_product.h"
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 namespace nibble {
 namespace {
@@ -93,7 +99,7 @@ void expect_case(const Json& json, const GemmInputs& inputs, ExactPath path) {
   }
 }
 
-TEST(ExactProduct, AgreesWithFractions) {
+void expect_every_case() {
   std::ifstream file(NIBBLE_TEST_DATA "/exact_product/cases.json");
   ASSERT_TRUE(file.is_open());
   const Json golden = Json::parse(file);
@@ -110,6 +116,36 @@ TEST(ExactProduct, AgreesWithFractions) {
     }
   }
   EXPECT_GE(integer_cases, 15);
+}
+
+TEST(ExactProduct, AgreesWithFractions) { expect_every_case(); }
+
+// As after loading a library that was built with -ffast-math, and worse.
+TEST(ExactProduct, AgreesInAnyFloatEnvironment) {
+  std::fenv_t saved;
+  std::fegetenv(&saved);
+  for (const int rounding : {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD}) {
+    std::fesetround(rounding);
+#if defined(__SSE__)
+    constexpr unsigned kFlushToZero = 0x8000, kSubnormalsAreZero = 0x40;
+    _mm_setcsr(_mm_getcsr() | kFlushToZero | kSubnormalsAreZero);
+    const unsigned control = _mm_getcsr();
+#endif
+    const auto a = test::filled(Format::nvfp4, 70, 16, 1, 0x01);
+    const auto small = exact_product({a.view(), a.view(), 0x1p-130f}, OutType::f32, 0, 70, {{}, 3});
+    const auto b = test::filled(Format::mxfp4, 70, 32, 2, 0),
+               one = test::filled(Format::mxfp4, 1, 32, 2, 127);
+    const auto smaller = exact_product({b.view(), one.view(), 1}, OutType::f32, 0, 70, {{}, 3});
+    EXPECT_EQ(std::fegetround(), rounding);
+#if defined(__SSE__)
+    EXPECT_EQ(_mm_getcsr(), control) << "the caller's environment must come back";
+#endif
+    std::fesetenv(&saved);
+    ASSERT_TRUE(small.has_value() && smaller.has_value());
+    // 16 * 2^-20 * 2^-130 is 8 times the least subnormal; 32 * 2^-127 is 2^-122.
+    EXPECT_EQ(small->rounded, std::vector<std::uint32_t>(70 * 70, 8));
+    EXPECT_EQ(smaller->rounded, std::vector<std::uint32_t>(70, 5u << 23));
+  }
 }
 
 }  // namespace

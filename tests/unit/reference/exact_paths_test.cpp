@@ -122,6 +122,25 @@ TEST(ExactPaths, AgreeOnTheLargestSums) {
   expect_paths_agree({longest.view(), longest.view(), -0.3f}, OutType::bf16);
 }
 
+// Beyond 2^54 units, with bits all over: too long for the quick ending.
+TEST(ExactPaths, AgreeOnLargeSumsOfManyBits) {
+  Random random(28);
+  auto a = random_block_tensor(random, Format::nvfp4, 3, 24576, ScaleOrder::row_major, 0x78, 0x7E);
+  auto b = random_block_tensor(random, Format::nvfp4, 17, 24576, ScaleOrder::row_major, 0x78, 0x7E);
+  for (auto* tensor : {&a, &b}) {
+    for (auto& byte : tensor->codes) byte |= 0x66;
+    for (auto& byte : tensor->codes) byte &= 0x77;
+    for (std::int64_t block = 0; block < tensor->layout.blocks; block += 8) {
+      test::set_scale(*tensor, 0, block, static_cast<std::uint8_t>(between(random, 1, 0x30)));
+    }
+  }
+  const GemmInputs inputs{a.view(), b.view(), 0x1.555556p-3f};
+  EXPECT_GT(product(inputs, OutType::f32, ExactPath::superaccumulator).value[0],
+            0x1p55 / 6 * 0x1p-20);
+  for (const OutType out : {OutType::bf16, OutType::f16, OutType::f32})
+    expect_paths_agree(inputs, out);
+}
+
 // Huge terms cancel exactly in pairs of blocks and leave a small one, or nothing.
 TEST(ExactPaths, AgreeUnderCancellation) {
   Random random(23);

@@ -145,7 +145,7 @@ TEST(Superaccumulator, AgreesWith128BitIntegers) {
   Random random(33);
   for (int round = 0; round < 2000; ++round) {
     const auto least =
-        static_cast<int>(between(random, kLeastTermExponent, kGreatestTermExponent - 50));
+        static_cast<int>(between(random, kLeastTermExponent, kGreatestSumExponent - 140));
     NarrowSum narrow(least);
     WideSum wide;
     __int128 expected = 0;
