@@ -40,8 +40,10 @@ int parse_and_run(int argc, char** argv) {
   use_help_format(app);
   app.set_version_flag("--version", version_line, "print the version and exit");
   app.require_subcommand(1);
+  add_probe_command(app, context);
   add_doctor_command(app, context);
   add_list_command(app, context);
+  add_worker_command(app, context);
   app.footer(
       "Examples:\n"
       "  nibble probe\n"
