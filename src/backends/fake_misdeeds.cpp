@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/fake_misdeeds.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -49,8 +50,10 @@ void leave_a_process() {
 }
 
 void segfault() {
-  volatile int* nowhere = reinterpret_cast<volatile int*>(8);
-  *nowhere = 1;
+  std::signal(SIGSEGV, SIG_DFL);  // a sanitizer would catch it
+  auto* page = static_cast<volatile char*>(
+      ::mmap(nullptr, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  *page = 1;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ enum class Misdeed : std::uint8_t {
   lies,              // one output is twice what it should be
   refuses,           // supports() says no
   errs,              // launch returns an error
-  segfaults,         // writes to address 8
+  segfaults,         // writes to a page that it may not
   aborts,            // calls abort()
   exits,             // calls exit(0), without an answer
   hangs,             // never returns
