@@ -41,7 +41,10 @@ bool is_absent(const Outcome& outcome) {
 class Run {
  public:
   Run(const std::vector<Case>& cases, const ProbeFlags& flags, Report& report)
-      : cases_(cases), flags_(flags), report_(report) {}
+      : cases_(cases),
+        flags_(flags),
+        report_(report),
+        progress_(static_cast<std::int64_t>(cases.size()), flags.output.quiet) {}
 
   Status run() {
     auto stream = OutcomeStream::open(flags_.output, report_);
@@ -59,6 +62,7 @@ class Run {
     for (std::size_t i = 0; i < cases_.size(); ++i) {
       if (!outcomes_.contains(i) && !absent.contains(cases_[i].backend)) rest.push_back(i);
     }
+    progress_.drop(static_cast<std::int64_t>(cases_.size() - firsts.size() - rest.size()));
     if (!report_.partial) run_some(rest);
     for (auto& [index, outcome] : outcomes_) report_.outcomes.push_back(std::move(outcome));
     return stream_status_;
@@ -69,13 +73,12 @@ class Run {
     if (indices.empty()) return;
     std::vector<Case> cases;
     for (const std::size_t index : indices) cases.push_back(cases_[index]);
-    Progress progress(static_cast<std::int64_t>(cases.size()), flags_.output.quiet);
     IsolationOptions options;
     options.child_per_case = flags_.isolate == IsolateMode::one_case;
     options.stop_fd = interrupt_.fd();
     std::size_t done = 0;
     options.on_outcome = [&](const Outcome& outcome) {
-      progress.step(case_name(cases[done++]) + ": " + verdict_name(outcome.verdict));
+      progress_.step(case_name(cases[done++]) + ": " + verdict_name(outcome.verdict));
       if (stream_status_) stream_status_ = stream_->add(outcome);
     };
     IsolatedRun result = run_isolated(cases, options);
@@ -87,6 +90,7 @@ class Run {
   const std::vector<Case>& cases_;
   const ProbeFlags& flags_;
   Report& report_;
+  Progress progress_;
   Interrupt interrupt_;
   OutcomeStream* stream_ = nullptr;
   Status stream_status_;

@@ -18,6 +18,8 @@ class Progress {
 
   // One more step is done; `label` says which ("cpu nvfp4 x nvfp4 random: correct").
   void step(std::string_view label);
+  // So many steps will not come after all.
+  void drop(std::int64_t steps) { total_ -= steps; }
 
  private:
   void draw(std::string_view label);

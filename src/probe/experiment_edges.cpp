@@ -95,8 +95,6 @@ Finding try_edges(Trial& trial) {
   }
   if (refused == static_cast<std::int64_t>(shapes.size()))
     return Unsupported{fmt::format("all {} sizes round the tiles are refused", refused)};
-  if (refused > 0)
-    trial.note = fmt::format("{} of {} sizes refused in words", refused, shapes.size());
   return std::nullopt;
 }
 

@@ -26,7 +26,6 @@ struct Trial {
   std::optional<Accuracy> accuracy;
   std::optional<OutputStats> stats;  // of the last output that was judged
   std::string kernel;
-  std::string note;
 };
 
 using Finding = std::optional<Verdict>;  // nothing: right so far

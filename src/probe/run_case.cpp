@@ -43,10 +43,6 @@ bool is_refusal(ErrorKind kind) {
   return kind == ErrorKind::not_found || kind == ErrorKind::unsupported;
 }
 
-std::string joined(const std::string& first, const std::string& second) {
-  return first.empty() || second.empty() ? first + second : first + "; " + second;
-}
-
 void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
   outcome.note = backend.contract().note;
   const auto version = backend.version();
@@ -79,7 +75,6 @@ void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
                             : Verdict(Correct{trial.accuracy.value_or(Accuracy{}), std::nullopt});
   outcome.kernel = trial.kernel;
   outcome.stats = trial.stats;
-  outcome.note = joined(outcome.note, trial.note);
 }
 
 }  // namespace
