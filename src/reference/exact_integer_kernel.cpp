@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 
 // VNNI: without it Highway leaves AVX3_DL out.
@@ -68,8 +67,8 @@ HWY_INLINE V32 set_four_bytes(const std::uint8_t* bytes) {
   return hn::Set(D32(), four);
 }
 
-// Dot products of 4 bytes a 32-bit lane: start() from the correction, step()
-// adds unsigned times signed bytes, finish() gives the lane's integer.
+// Dot products of 4 bytes a 32-bit lane: start() from the correction, step() adds unsigned times
+// signed bytes, finish() gives the lane's integer.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
 using Dots = V32;
@@ -84,8 +83,8 @@ HWY_INLINE void step(Dots& dots, V32 column, const std::uint8_t* row) {
 
 #else
 
-// 16-bit lanes: eight products of at most 24 * 12 and a correction of at most
-// 12 * 192 stay below 2^13.
+// 16-bit lanes: eight products of at most 24 * 12 and a correction of at most 12 * 192 stay below
+// 2^13.
 using Dots = hn::Vec<D16>;
 
 HWY_INLINE Dots start(V32 correction) {
@@ -94,8 +93,7 @@ HWY_INLINE Dots start(V32 correction) {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSSE3
 
-// Stops the compiler from regrouping the sum, which costs it a fifth of its
-// speed in spills.
+// Stops the compiler from regrouping the sum, which costs it a fifth of its speed in spills.
 HWY_INLINE void keep_order(Dots& dots) { asm("" : "+v"(dots.raw)); }
 
 #if HWY_TARGET <= HWY_AVX3
@@ -139,8 +137,7 @@ HWY_INLINE void step(Dots& dots, V32 column, const std::uint8_t* row) {
 
 #endif
 
-// Adds whole doubles below 2^51 to int64: adding 1.5 * 2^52 leaves them in the
-// low mantissa bits.
+// Adds whole doubles below 2^51 to int64: adding 1.5 * 2^52 leaves them in the low mantissa bits.
 HWY_INLINE void add_whole(VD whole, std::int64_t* into) {
   const VD magic = hn::Set(DD(), 6755399441055744.0);
   const auto integer =
@@ -152,8 +149,8 @@ HWY_INLINE void add_double(VD value, double* into) {
   hn::StoreU(hn::Add(hn::LoadU(DD(), into), value), DD(), into);
 }
 
-// Each field of a block holds 4 bytes a row or column (and k group), so one
-// pointer that is moved by 4 bytes a row or column serves all fields.
+// Each field of a block holds 4 bytes a row or column (and k group), so one pointer that is moved
+// by 4 bytes a row or column serves all fields.
 constexpr std::size_t kRowCodes = offsetof(RowBlock, codes);
 constexpr std::size_t kRowAbsolute = offsetof(RowBlock, absolute);
 constexpr std::size_t kRowCorrection = offsetof(RowBlock, correction);
@@ -169,8 +166,7 @@ HWY_INLINE VF set_float(const std::uint8_t* bytes) {
   return hn::BitCast(DF(), set_four_bytes(bytes));
 }
 
-// At most kPanelBlocks blocks of rows [row, row + kRows) and columns [column,
-// column + lanes).
+// At most kPanelBlocks blocks of rows [row, row + kRows) and columns [column, column + lanes).
 template <int kRows>
 HWY_INLINE void add_panel(const RowBlock* rows, const ColumnBlock* columns, std::int64_t blocks,
                           int row, int column, TileSums& sums) {
