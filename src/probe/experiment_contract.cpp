@@ -10,11 +10,17 @@
 namespace nibble {
 namespace {
 
-// What a misuse may bend. `other_a` is A of twice the k.
+// What a launch may be given in place of A.
+struct Others {
+  Operands twice_k;
+  DenseTensor f32;  // of the right sizes, a kind that no problem has
+};
+
+// What a misuse may bend.
 struct Arguments {
   GemmArguments launch;
   const GemmProblem& problem;
-  const ActivationView& other_a;
+  const Others& others;
 };
 
 struct Misuse {
@@ -69,7 +75,7 @@ bool drop_row_of_a(Arguments& arguments) {
 }
 
 bool take_other_k(Arguments& arguments) {
-  arguments.launch.a = arguments.other_a;
+  arguments.launch.a = arguments.others.twice_k.inputs().a;
   return true;
 }
 
@@ -97,14 +103,7 @@ bool shorten_scales_of_a(Arguments& arguments) {
 }
 
 bool take_other_kind(Arguments& arguments) {
-  static const std::array<std::byte, 4> zeros{};
-  DenseTensorView dense;  // f32: no activation kind; every row is the same few bytes
-  dense.type = DenseType::f32;
-  dense.rows = arguments.problem.shape.m;
-  dense.columns = arguments.problem.shape.k;
-  dense.row_stride_bytes = dense.columns * 4;
-  dense.data = zeros;
-  arguments.launch.a = dense;
+  arguments.launch.a = arguments.others.f32.view();
   return true;
 }
 
@@ -119,12 +118,24 @@ constexpr std::array kMisuses{Misuse{"an output type that was not prepared for",
                               Misuse{"A's scales one byte too short", shorten_scales_of_a},
                               Misuse{"A of another kind", take_other_kind}};
 
-Finding try_misuse(Trial& trial, const Gemm& gemm, const Operands& operands,
-                   const ActivationView& other_a, const Misuse& misuse) {
+Result<Others> make_others(const GemmProblem& problem) {
+  GemmProblem twice_k = problem;
+  twice_k.shape.n = 0;
+  twice_k.shape.k = 2 * problem.shape.k;
+  auto operands = make_zero_operands(twice_k);
+  if (!operands) return tl::unexpected(operands.error());
+  const auto& [m, n, k] = problem.shape;
+  return Others{
+      std::move(*operands),
+      {DenseType::f32, m, k, std::vector<std::byte>(static_cast<std::size_t>(m * k * 4))}};
+}
+
+Finding try_misuse(Trial& trial, const Gemm& gemm, const Operands& operands, const Others& others,
+                   const Misuse& misuse) {
   const std::string what = misuse.what;
   auto output = make_output(trial.contract.memory, gemm.problem, {}, 0);
   if (!output) return failed(what, "output", output.error());
-  Arguments arguments{{}, gemm.problem, other_a};
+  Arguments arguments{{}, gemm.problem, others};
   arguments.launch.a = operands.inputs().a;
   arguments.launch.alpha = &operands.alpha;
   arguments.launch.out = gemm.problem.out;
@@ -198,14 +209,10 @@ Finding try_contract(Trial& trial) {
   };
   if (auto wrong = judged_launch("every argument given")) return wrong;
   if (auto wrong = try_without_alpha(trial, *gemm, *operands)) return wrong;
-  GemmProblem twice_k = problem;
-  twice_k.shape.n = 0;
-  twice_k.shape.k = 2 * problem.shape.k;
-  const auto other = make_zero_operands(twice_k);
-  if (!other) return failed("", "operands", other.error());
-  const ActivationView other_a = other->inputs().a;
+  const auto others = make_others(problem);
+  if (!others) return failed("", "operands", others.error());
   for (const auto& misuse : kMisuses) {
-    if (auto wrong = try_misuse(trial, *gemm, *operands, other_a, misuse)) return wrong;
+    if (auto wrong = try_misuse(trial, *gemm, *operands, *others, misuse)) return wrong;
   }
   if (auto wrong = try_wrong_weights(trial, problem, operands->b)) return wrong;
   return judged_launch("after the refusals");

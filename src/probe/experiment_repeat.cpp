@@ -101,6 +101,8 @@ Finding run_thread(const Trial& trial, Gemm& gemm, const Series& series, std::si
     }
   } catch (const std::exception& exception) {
     return failed(what, "exception", {ErrorKind::failed, exception.what()});
+  } catch (...) {
+    return failed(what, "exception", {ErrorKind::failed, "of no known type"});
   }
   return std::nullopt;
 }

@@ -147,6 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"ignores_output_size", Mistake::ignores_output_size, {contract}},
         Expected{"ignores_out_type", Mistake::ignores_out_type, {contract}},
         Expected{"ignores_shape_of_a", Mistake::ignores_shape_of_a, {contract}},
+        Expected{"ignores_kind_of_a", Mistake::ignores_kind_of_a, {contract}},
         Expected{"accepts_any_b", Mistake::accepts_any_b, {contract}},
         Expected{"writes_before_refusing", Mistake::writes_before_refusing, {contract}},
         Expected{"refuses_silently", Mistake::refuses_silently, {contract}},

@@ -149,6 +149,8 @@ class FaultyGemm final : public PreparedGemm {
       static std::vector<std::byte> enough(1 << 20);
       sound.output = enough;
     }
+    if (mistake_ == Mistake::ignores_kind_of_a)
+      return std::holds_alternative<DenseTensorView>(arguments.a);
     if (mistake_ == Mistake::ignores_shape_of_a)
       return !std::holds_alternative<DenseTensorView>(arguments.a) &&
              std::visit([this](const auto& a) { return a.rows < problem_.shape.m; }, arguments.a);

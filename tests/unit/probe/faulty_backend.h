@@ -39,7 +39,8 @@ enum class Mistake {
   ignores_output_size,    // takes an output that is too short
   ignores_out_type,
   ignores_shape_of_a,
-  accepts_any_b,  // prepack looks at nothing
+  ignores_kind_of_a,  // takes f32
+  accepts_any_b,      // prepack looks at nothing
   writes_before_refusing,
   refuses_silently,  // an error without a message
   wrong_on_odd_k,    // where k is an odd number of blocks
