@@ -78,7 +78,7 @@ def q8_operand(scales, codes):
 # ---- the definition
 
 def rounded(value, out):
-    """Bits of a fraction rounded once to nearest even; None never comes in."""
+    """Bits of a fraction rounded once to nearest even."""
     precision, least, greatest, width = OUT_TYPE[out]
     sign = (1 << (width - 1)) if value < 0 else 0
     value = abs(value)
