@@ -9,6 +9,7 @@ namespace nibble {
 namespace {
 
 constexpr std::size_t kShortChoices = 20;  // columns that fit behind a flag in --help
+constexpr std::size_t kLongChoices = 60;   // beyond it --help does not list them
 
 std::string join(const std::vector<std::string>& names, const char* separator) {
   std::string joined;
@@ -28,25 +29,27 @@ void add_choice_flag(CLI::App& app, const std::string& flag, const std::string& 
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), value) - names.begin());
   };
   const std::string choices = join(names, "|");
-  const bool is_short = choices.size() <= kShortChoices && flag.starts_with("--");
+  const bool is_positional = !flag.starts_with("--");
+  const bool is_short = choices.size() <= kShortChoices && !is_positional;
+  const bool is_long = choices.size() > kLongChoices;
   auto* option = app.add_option(
       flag,
       [index_of, chosen = std::move(chosen)](const CLI::results_t& values) {
         for (const std::string& value : values) chosen(index_of(value));
         return true;
       },
-      is_short ? help : help + ": " + join(names, ", "));
+      is_short || is_long ? help : help + ": " + join(names, ", "));
   option->check([index_of, names](const std::string& value) {
     if (index_of(value) < names.size()) return std::string();
     return "'" + value + "' is not one of " + join(names, ", ");
   });
-  option->type_name(is_short ? choices : "NAME");
+  option->type_name(is_short ? choices : list ? "NAME,..." : "NAME");
   if (!list)
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   else
-    option->expected(flag.starts_with("--") ? 1 : 0, CLI::detail::expected_max_vector_size)
+    option->expected(is_positional ? 0 : 1, CLI::detail::expected_max_vector_size)
         ->delimiter(',')
-        ->allow_extra_args(!flag.starts_with("--"));
+        ->allow_extra_args(is_positional);
 }
 
 }  // namespace nibble

@@ -13,28 +13,33 @@
 namespace nibble {
 namespace {
 
-constexpr std::size_t kWidth = 100, kIndent = 2, kNameColumns = 26;
+constexpr std::size_t kWidth = 100, kIndent = 2, kNameColumns = 29;
+constexpr const char* kRareGroup = "rare";
 
 // What it says, how it is called, its commands or flags, three examples.
 class HelpFormat : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string program,
-                        CLI::AppFormatMode) const override {
-    const auto options =
-        app->get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
-    const auto commands =
-        app->get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+                        CLI::AppFormatMode mode) const override {
     std::string positionals, positional_lines, flag_lines, command_lines;
-    for (const CLI::Option* option : options) {
+    int left_out = 0;
+    for (const CLI::Option* option : app->get_options()) {
       if (option->get_positional()) {
         positionals += " [" + option->get_name(true, false) + " ...]";
         add_line(option->get_name(true, false), option->get_description(), positional_lines);
-      } else {
+      } else if (option->get_group() == kRareGroup && mode != CLI::AppFormatMode::All) {
+        ++left_out;
+      } else if (option != app->get_help_all_ptr()) {
         add_line(flag_of(option), option->get_description(), flag_lines);
       }
     }
+    const auto commands =
+        app->get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
     for (const CLI::App* command : commands)
       add_line(command->get_name(), command->get_description(), command_lines);
+    if (left_out > 0)
+      add_line("--help-all", "the same with " + std::to_string(left_out) + " more flags",
+               flag_lines);
 
     std::string help = app->get_description() + "\n\nUsage: " + program;
     help += commands.empty() ? positionals + " [flags]" : " COMMAND [flags]";
@@ -75,6 +80,11 @@ class HelpFormat : public CLI::FormatterBase {
 void use_help_format(CLI::App& app) {
   app.formatter(std::make_shared<HelpFormat>());
   app.set_help_flag("--help", "print this and exit");
+  app.set_help_all_flag("--help-all", "print this and exit");
+}
+
+void leave_to_help_all(CLI::App& app, std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) app.get_option(flag)->group(kRareGroup);
 }
 
 int usage_error(const std::string& message) {

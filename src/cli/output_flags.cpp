@@ -66,7 +66,7 @@ void add_output_flags(CLI::App& app, OutputFlags& flags, bool files) {
   app.add_flag("--json", flags.json, "print JSON on stdout instead of the table");
   if (files) {
     app.add_option("--output", flags.outputs,
-                   "also write FILE; .json .jsonl .csv .md .html name the format; repeatable")
+                   "also write FILE (.json .jsonl .csv .md .html); repeatable")
         ->type_name("FILE")
         ->allow_extra_args(false);
     app.add_flag("--quiet", flags.quiet, "no progress on stderr");

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <limits>
 
 #include "cli/choice_flag.h"
+#include "cli/help_format.h"
 #include "probe/load_weights.h"
 
 namespace nibble {
@@ -25,6 +27,15 @@ AccumulationClass class_of(AcceptClass accept) {
       return AccumulationClass::reduced;
   }
   return AccumulationClass::fp32;
+}
+
+// The parser's own conversion takes -1 for the largest seed.
+std::string seed_trouble(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && end == text.data() + text.size()) return "";
+  return fmt::format("'{}' is no integer from 0 to {}", text,
+                     std::numeric_limits<std::uint64_t>::max());
 }
 
 tl::unexpected<Error> usage(const std::string& message) {
@@ -71,7 +82,8 @@ void add_probe_flags(CLI::App& app, ProbeFlags& flags) {
       ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_choice_flag(app, "--experiment", request.experiments, "what to try; default: all");
+  add_choice_flag(app, "--experiment", request.experiments,
+                  "what to try, as `nibble list` names it");
   app.add_option("--shape", flags.shapes, "MxNxK; lists 1,16,64 and ranges 1-4096*2 in each")
       ->type_name("MxNxK")
       ->allow_extra_args(false);
@@ -85,7 +97,9 @@ void add_probe_flags(CLI::App& app, ProbeFlags& flags) {
   app.add_option("--tensor", request.tensor, "the codes tensor in it, or its module")
       ->type_name("NAME");
   add_choice_flag(app, "--scales", flags.declared_scales, "how the file's scales lie");
-  app.add_option("--seed", request.seed, "of generated operands; default 1")->type_name("N");
+  app.add_option("--seed", request.seed, "of generated operands; default 1")
+      ->type_name("N")
+      ->check(seed_trouble);
   add_choice_flag(app, "--accept", flags.accept, "the worst accumulation that is still correct");
   app.add_option("--timeout", request.limit_s, "seconds for one case; default 120")
       ->type_name("SECONDS");
@@ -97,6 +111,8 @@ void add_probe_flags(CLI::App& app, ProbeFlags& flags) {
       ->type_name("REGEX");
   app.add_flag("--dry-run", flags.dry_run, "print the names of the cases and run none");
   add_output_flags(app, flags.output);
+  leave_to_help_all(app, {"--a-scales", "--b-scales", "--scales", "--memory-limit-mib", "--threads",
+                          "--isolate"});
 }
 
 Result<ProbeRequest> to_request(const ProbeFlags& flags) {

@@ -38,6 +38,15 @@ TEST_P(Help, IsItsGoldenFileAndFitsAScreen) {
   EXPECT_EQ(count, 3u);
 }
 
+TEST(HelpAll, HasTheFlagsThatHelpLeavesOut) {
+  const std::string all = run_nibble("probe --help-all").out;
+  expect_golden(NIBBLE_SOURCE_DIR "/tests/cli/golden/help_all_probe.txt", all);
+  const std::string some = run_nibble("probe --help").out;
+  EXPECT_THAT(all, HasSubstr("--isolate"));
+  EXPECT_THAT(some, Not(HasSubstr("--isolate")));
+  EXPECT_THAT(some, HasSubstr("--help-all"));
+}
+
 INSTANTIATE_TEST_SUITE_P(OfEachCommand, Help, testing::Values("", "probe", "doctor", "list"),
                          [](const auto& info) {
                            return std::string(*info.param == '\0' ? "nibble" : info.param);
@@ -57,6 +66,16 @@ TEST(Usage, AWrongCommandLineIsOneLineAndExitCode2) {
       {"doctor --nonsense", "nibble: The following argument was not expected: --nonsense"},
       {"doctor --color blue", "nibble: --color: 'blue' is not one of auto, always, never"},
       {"doctor --color", "nibble: --color: "},
+      {"probe --seed -1", "nibble: --seed: '-1' is no integer from 0 to 18446744073709551615"},
+      {"probe --seed 18446744073709551616", "nibble: --seed: '18446744073709551616' is no integer"},
+      {"probe --seed x", "nibble: --seed: 'x' is no integer"},
+      {"probe --timeout nan", "nibble: --timeout: nan is no number of seconds above 0"},
+      {"probe --backend nope", "nibble: --backend: 'nope' is not one of "},
+      {"probe --shape 1x2", "nibble: --shape: '1x2' is no MxNxK"},
+      {"probe --a nvfp4,int4", "nibble: --a: 'int4' is not one of nvfp4, mxfp4, bf16, f16, q8_0"},
+      {"probe --output x.txt",
+       "nibble: --output: 'x.txt' must end in one of .json, .jsonl, .csv, .md, .html"},
+      {"probe --output /nonexistent/x.md", "nibble: --output: cannot write in /nonexistent: "},
       {"list topics",
        "nibble: topic: 'topics' is not one of backends, experiments, formats, hypotheses"},
   };
