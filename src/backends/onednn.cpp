@@ -86,6 +86,9 @@ class OnednnBackend final : public Backend {
   Contract contract() const override {
     Contract contract;
     contract.alpha_optional = true;
+    // The bf16 dot products of x86 (VDPBF16PS, TDPBF16PS) take subnormal elements and results for
+    // zero (Intel SDM); MXFP4 elements reach down to 2^-128.
+    contract.flushes_subnormals = true;
     contract.activations = {Activation::nvfp4, Activation::mxfp4, Activation::bf16,
                             Activation::f16};
     contract.formats = {Format::nvfp4, Format::mxfp4};
