@@ -3,6 +3,8 @@
 // them fit.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,24 +15,25 @@
 namespace nibble {
 
 struct HypothesisInfo {
-  std::string_view name;    // "swapped_nibbles_b": stable, in JSON and in --list
+  std::string_view name;    // "swapped_nibbles_b": stable, in JSON and in `nibble list`
   std::string_view advice;  // one sentence: what to look at
 };
 
-// Every hypothesis, in the order in which they are reported.
+// Every hypothesis, in the order in which they are reported. docs/verdicts.md has them as a table.
 std::span<const HypothesisInfo> hypotheses();
 
 struct DiagnosisRequest {
-  GemmInputs inputs;
+  GemmInputs inputs;  // tensor scales in the views serve the hypothesis that one was inverted
   OutputView output;
-  // What the output buffer held before the launch, one pattern of out_bytes(type) bytes; for
-  // unwritten elements.
+  // What the output buffer held before the launch, one pattern of out_bytes(type) bytes; 0:
+  // unknown.
   std::uint32_t poison_bits = 0;
   ComparisonPolicy policy;
 };
 
-// nullopt: none fits. Cost: at most a few tens of times one comparison; large problems are first
-// screened on a sample of rows and columns.
+// nullopt: the output is right, or none fits. looks_like holds names, some with a detail:
+// "k_tail_dropped (16 elements)". Predictions are compared on at most 64 x 64 outputs, the first
+// wrong one among them; what was left unwritten is looked for in all. Errors: as compare().
 Result<std::optional<Diagnosis>> diagnose(const DiagnosisRequest& request);
 
 }  // namespace nibble
