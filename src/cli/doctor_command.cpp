@@ -43,7 +43,7 @@ int run_doctor(const OutputFlags& flags) {
 
 void add_doctor_command(CLI::App& app, CommandContext& context) {
   CLI::App* doctor = app.add_subcommand(
-      "doctor", "Say what is on this machine, CPU, GPUs and libraries, and what that allows.");
+      "doctor", "What is on this machine: CPU, GPUs, libraries; and what that allows.");
   auto flags = std::make_shared<OutputFlags>();
   add_output_flags(*doctor, *flags, false);
   doctor->footer(

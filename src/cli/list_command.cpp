@@ -104,7 +104,7 @@ int run_list(const ListFlags& flags) {
 
 void add_list_command(CLI::App& app, CommandContext& context) {
   CLI::App* list = app.add_subcommand(
-      "list", "Print the names of backends, experiments, formats and fault hypotheses.");
+      "list", "The names of backends, experiments, formats and fault hypotheses.");
   auto flags = std::make_shared<ListFlags>();
   add_choice_flag(*list, "topic", flags->topics, "what to print; everything where left out");
   add_output_flags(*list, flags->output, false);

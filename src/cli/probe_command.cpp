@@ -126,7 +126,7 @@ int run_probe(const ProbeFlags& flags, const std::vector<std::string>& argv) {
 
 void add_probe_command(CLI::App& app, CommandContext& context) {
   CLI::App* probe = app.add_subcommand(
-      "probe", "Find out which implementations compute right here, and how the others are wrong.");
+      "probe", "Which implementations compute right here, and how are others wrong?");
   auto flags = std::make_shared<ProbeFlags>();
   add_probe_flags(*probe, *flags);
   probe->footer(
