@@ -3,6 +3,7 @@
 // was left out.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,7 +19,14 @@ struct Evidence {
   Reading honest;
   Sample sample;
   std::vector<Predicted> expected;  // of the sample, honest
+  bool sample_is_right = false;     // what is wrong lies outside it, or is no matter of one output
   bool sample_is_right = false;  // what is wrong lies outside it, or is no matter of single outputs
+};
+
+enum class PatternScope : std::uint8_t {
+  settles,  // looks at every output; where it fits, no other is tried
+  whole,    // looks at every output
+  sample,   // explains the sample; not tried where that is right as it is
 };
 
 // A hypothesis of its own kind; find() gives the detail to show beside the name ("" for none), or
@@ -26,7 +34,7 @@ struct Evidence {
 struct PatternHypothesis {
   HypothesisInfo info;
   std::optional<std::string> (*find)(const Evidence&);
-  bool alone = false;  // where it fits, no other is tried
+  PatternScope scope = PatternScope::sample;
 };
 
 std::span<const PatternHypothesis> pattern_hypotheses();
