@@ -19,7 +19,6 @@ struct Evidence {
   Reading honest;
   Sample sample;
   std::vector<Predicted> expected;  // of the sample, honest
-  bool sample_is_right = false;     // what is wrong lies outside it, or is no matter of one output
   bool sample_is_right = false;  // what is wrong lies outside it, or is no matter of single outputs
 };
 
