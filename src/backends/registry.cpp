@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/registry.h"
 
+#include "backends/cpu.h"
 #include "backends/fake.h"
 #include "backends/ggml.h"
 #include "backends/onednn.h"
@@ -11,6 +12,7 @@ namespace nibble {
 const std::vector<std::unique_ptr<Backend>>& backends() {
   static const auto all = [] {
     std::vector<std::unique_ptr<Backend>> list;
+    list.push_back(make_cpu_backend());
     list.push_back(make_openblas_backend());
     list.push_back(make_onednn_backend());
     list.push_back(make_ggml_backend());
