@@ -178,9 +178,10 @@ std::string cases_text(const SummaryRow& row) {
 }
 
 constexpr SummaryColumn kColumns[] = {
-    {"implementation", false, 9, implementation_of},
-    {"operands", false, 9, [](const SummaryRow& row) { return row.operands; }},
-    {"verdict", false, 9, [](const SummaryRow& row) { return std::string(name(row.verdict)); }},
+    {"implementation", false, kAlwaysKept, implementation_of},
+    {"operands", false, kAlwaysKept, [](const SummaryRow& row) { return row.operands; }},
+    {"verdict", false, kAlwaysKept,
+     [](const SummaryRow& row) { return std::string(name(row.verdict)); }, true},
     {"class", false, 4,
      [](const SummaryRow& row) {
        return row.accumulation ? std::string(name(*row.accumulation)) : std::string("-");

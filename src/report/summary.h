@@ -51,11 +51,14 @@ Summary summarize(const Report& report);
 
 std::string implementation_of(const SummaryRow& row);  // "openblas 0.3.21"
 
+inline constexpr int kAlwaysKept = 9;
+
 struct SummaryColumn {
   const char* title;
   bool number;  // aligned to the right
-  int keep;     // a narrow terminal drops the lowest first; 9: never dropped
+  int keep;     // a narrow terminal drops the lowest first, and none that is kAlwaysKept
   std::string (*text)(const SummaryRow& row);
+  bool verdict = false;  // the one that is coloured
 };
 
 std::span<const SummaryColumn> summary_columns();

@@ -96,9 +96,8 @@ void add_table(const SummarySection& section, std::string& html) {
   for (const SummaryRow& row : section.rows) {
     html += "<tr>";
     for (const SummaryColumn& column : summary_columns()) {
-      const bool verdict = &column == &summary_columns()[2];
-      const std::string kind = verdict ? std::string(name(row.verdict)) : "number";
-      html += column.number || verdict ? "<td class=\"" + kind + "\">" : "<td>";
+      const std::string kind = column.verdict ? std::string(name(row.verdict)) : "number";
+      html += column.number || column.verdict ? "<td class=\"" + kind + "\">" : "<td>";
       html += escaped(column.text(row)) + "</td>";
     }
     html += "</tr>\n";

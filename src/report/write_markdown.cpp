@@ -45,7 +45,7 @@ void add_table(const SummarySection& section, std::string& text) {
     text += "|";
     for (const SummaryColumn& column : summary_columns()) {
       const std::string cell = escaped(column.text(row));
-      const bool strong = !row.faults.empty() && &column == &summary_columns()[2];
+      const bool strong = !row.faults.empty() && column.verdict;
       text += strong ? " **" + cell + "** |" : " " + cell + " |";
     }
     text += "\n";

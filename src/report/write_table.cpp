@@ -66,7 +66,7 @@ class TableWriter {
       const auto least =
           std::min_element(columns_.begin(), columns_.end(),
                            [&](const Column& a, const Column& b) { return keep(a) < keep(b); });
-      if (keep(*least) >= 9) break;
+      if (keep(*least) == kAlwaysKept) break;
       columns_.erase(least);
     }
     if (total() > width_) {
@@ -110,7 +110,7 @@ class TableWriter {
     const bool unsupported = row.verdict == VerdictKind::unsupported;
     std::size_t used = 0;
     for (const Column& column : columns_) {
-      const bool is_verdict = column.source == &summary_columns()[2];
+      const bool is_verdict = column.source->verdict;
       const std::string cell = aligned(column, column.source->text(row));
       text_ += is_verdict ? paint(colour_of(row.verdict), cell) : cell;
       text_ += std::string(kGap, ' ');
