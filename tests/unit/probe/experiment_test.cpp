@@ -208,6 +208,32 @@ TEST(Verdicts, AreUnsupportedInTheBackendsWords) {
   EXPECT_THAT(why(outcome.verdict), HasSubstr("k=24 is not a multiple of 16"));
 }
 
+class AbsentBackend final : public Backend {
+ public:
+  explicit AbsentBackend(ErrorKind kind) : kind_(kind) {}
+  std::string_view name() const override { return "absent"; }
+  std::string_view summary() const override { return "not here"; }
+  Result<std::string> version() const override { return fail(kind_, "no libabsent.so"); }
+  Contract contract() const override { return make_faulty_backend(Mistake::none)->contract(); }
+  Support supports(const GemmProblem&, const CpuInfo&) const override { return Supported{}; }
+  Result<std::unique_ptr<PreparedGemm>> prepare(const GemmProblem&) const override {
+    return fail(ErrorKind::failed, "never asked");
+  }
+
+ private:
+  ErrorKind kind_;
+};
+
+TEST(Verdicts, AnAbsentLibraryIsUnsupportedABrokenOneFailed) {
+  const auto absent = run_case(AbsentBackend(ErrorKind::not_found), make_case(random));
+  ASSERT_TRUE(std::holds_alternative<Unsupported>(absent.verdict));
+  EXPECT_EQ(why(absent.verdict), "no libabsent.so");
+  EXPECT_EQ(absent.version, "");
+  const auto broken = run_case(AbsentBackend(ErrorKind::corrupt), make_case(random));
+  ASSERT_TRUE(std::holds_alternative<Failed>(broken.verdict));
+  EXPECT_EQ(why(broken.verdict), "version: no libabsent.so");
+}
+
 TEST(Verdicts, AcceptWhatTheCaseAccepts) {
   Case the_case = make_case(integer);
   the_case.accept = AccumulationClass::reduced;
