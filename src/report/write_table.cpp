@@ -103,30 +103,33 @@ class TableWriter {
       text_ += '\n';
       text_ += paint("\x1b[1m", fit("B = " + section.source, width_)) + "\n";
     }
-    for (const SummaryRow& row : section.rows) add_row(row);
+    std::string above;  // the implementation of the line above; it is named once
+    for (const SummaryRow& row : section.rows) {
+      const std::string implementation = implementation_of(row);
+      const bool one_line = add_row(row, implementation == above);
+      above = one_line ? implementation : "";
+    }
   }
 
-  void add_row(const SummaryRow& row) {
+  // True where it is one line.
+  bool add_row(const SummaryRow& row, bool same_implementation) {
     const bool unsupported = row.verdict == VerdictKind::unsupported;
     std::size_t used = 0;
     for (const Column& column : columns_) {
       const bool is_verdict = column.source->verdict;
-      const std::string cell = aligned(column, column.source->text(row));
+      const bool repeats = same_implementation && &column == &columns_.front();
+      const std::string cell = aligned(column, repeats ? "" : column.source->text(row));
       text_ += is_verdict ? paint(colour_of(row.verdict), cell) : cell;
       text_ += std::string(kGap, ' ');
       used += column.width + kGap;
       if (is_verdict && unsupported) break;
     }
-    if (!unsupported) {
-      end_line();
-    } else if (used + columns_of(row.why) <= width_) {
-      text_ += row.why;
-      end_line();
-    } else {
-      end_line();
-      add_wrapped("", row.why, kIndent);
-    }
+    const bool fits = used + columns_of(row.why) <= width_;
+    if (unsupported && fits) text_ += row.why;
+    end_line();
+    if (unsupported && !fits) add_wrapped("", row.why, kIndent);
     for (const Fault& fault : row.faults) add_fault(fault);
+    return row.faults.empty() && (!unsupported || fits);
   }
 
   void add_fault(const Fault& fault) {

@@ -104,6 +104,28 @@ TEST(Table, TheWorstVerdictOfARowWins) {
   EXPECT_THAT(table, Not(HasSubstr("openblas 0.3.21  nvfp4 x nvfp4  correct")));
 }
 
+// Named once, and again where lines stand between.
+TEST(Table, AnImplementationIsNamedOnce) {
+  Report report;
+  const auto add = [&](Activation a, const Verdict& verdict) {
+    Outcome outcome;
+    outcome.backend = "cpu";
+    outcome.problem.a = a;
+    outcome.verdict = verdict;
+    report.outcomes.push_back(outcome);
+  };
+  add(Activation::nvfp4, Correct{});
+  add(Activation::mxfp4, Correct{});
+  add(Activation::bf16, Failed{{ErrorKind::failed, "no"}});
+  add(Activation::f16, Correct{});
+  const auto lines = lines_of(write_table(report, {100, false}));
+  EXPECT_TRUE(lines.at(1).starts_with("cpu             nvfp4 x nvfp4  correct"));
+  EXPECT_TRUE(lines.at(2).starts_with("                mxfp4 x nvfp4  correct"));
+  EXPECT_TRUE(lines.at(3).starts_with("                bf16 x nvfp4   failed"));
+  EXPECT_TRUE(lines.at(4).starts_with("  failed      random"));
+  EXPECT_TRUE(lines.at(5).starts_with("cpu             f16 x nvfp4    correct"));
+}
+
 TEST(Table, ACrashedCaseWithoutAVersionStaysInItsRow) {
   Report report = sample_report();
   report.outcomes = {report.outcomes[0], report.outcomes[0]};
