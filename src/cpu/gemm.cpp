@@ -25,13 +25,9 @@ constexpr std::int64_t kWorthThreads = std::int64_t{1} << 18;
 // One row alone reads this much of B a piece.
 constexpr std::int64_t kPieceBytes = 128 << 10;
 
-struct ExtraRecords {
-  std::int64_t row = 0;
-  std::vector<ExtraDenseRecord> records;
-};
-
-// Rows [begin, begin + rows) of A. records: [row / kTileRows][group][row % kTileRows], or [group]
-// where the problem has one row.
+// Rows [begin, begin + rows) of A. records: [group / kDecodedGroups][row / kTileRows][group %
+// kDecodedGroups][row % kTileRows], in the order in which a piece reads them; or [group] where the
+// problem has one row.
 template <class R>
 struct Batch {
   std::int64_t begin = 0, rows = 0;
@@ -79,11 +75,22 @@ class Multiplication {
       } else {
         std::fill(row_records.begin(), row_records.end(), R{});
       }
-      R* to = records_.data() + tile * width * groups + r;
-      for (std::int64_t group = 0; group < groups; ++group) {
-        to[group * width] = row_records[static_cast<std::size_t>(group)];
+      for (std::int64_t begin = 0; begin < groups; begin += kDecodedGroups) {
+        R* to = tile_records(tile, begin);
+        const std::int64_t end = std::min(groups, begin + kDecodedGroups);
+        for (std::int64_t group = begin; group < end; ++group, to += width) {
+          to[r] = row_records[static_cast<std::size_t>(group)];
+        }
       }
     }
+  }
+
+  // The records of a tile from group `begin`, the first of a chunk.
+  R* tile_records(std::int64_t tile, std::int64_t begin) const {
+    if (m_ == 1) return records_.data() + begin;
+    const std::int64_t tiles = divide_up(batch_.rows, kTileRows);
+    const std::int64_t count = std::min(kDecodedGroups, b_.groups() - begin);
+    return records_.data() + (begin * tiles + tile * count) * kTileRows;
   }
 
   void make_row(std::int64_t row, std::span<R> into) {
@@ -156,8 +163,7 @@ class Multiplication {
         kernels_.decode(panel(first_panel + p, begin, count), decoded.data() + p * kDecodedGroups);
       }
       for (std::int64_t tile = 0; tile < tiles; ++tile) {
-        const R* records =
-            records_.data() + ((row / kTileRows + tile) * groups + begin) * kTileRows;
+        const R* records = tile_records(row / kTileRows + tile, begin);
         float* to = sums.data() + tile * kTileRows * kTileColumns;
         if constexpr (kDense) {
           kernels_.add_dense_tile(records, decoded.data(), kDecodedGroups, count, to);

@@ -17,6 +17,7 @@
 #define HWY_TARGET_INCLUDE "cpu/gemm_kernel.cpp"
 #include <hwy/foreach_target.h>
 // Must follow foreach_target.h.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "cpu/integer_dot-inl.h"
@@ -40,16 +41,37 @@ struct GroupCodes {
   V32 of_four[4];  // lanes are columns, each with 4 codes along k
 };
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+
+// With VBMI a table of 64 bytes, the 16 four times over, spares the masking of what lies above a
+// code.
+HWY_INLINE V32 look_up_low_codes(V32 bytes) {
+  const auto table = hn::LoadDup128(D8(), kCodesPlus12);
+  return V32{_mm512_permutexvar_epi8(bytes.raw, table.raw)};
+}
+HWY_INLINE V32 look_up_high_codes(V32 bytes) { return look_up_low_codes(hn::ShiftRight<4>(bytes)); }
+
+#else
+
+HWY_INLINE V32 look_up(hn::Vec<D8> codes) {
+  return hn::BitCast(D32(), hn::TableLookupBytes(hn::LoadDup128(D8(), kCodesPlus12), codes));
+}
+HWY_INLINE V32 look_up_low_codes(V32 bytes) {
+  return look_up(hn::And(hn::BitCast(D8(), bytes), hn::Set(D8(), 0x0F)));
+}
+HWY_INLINE V32 look_up_high_codes(V32 bytes) {
+  return look_up(hn::ShiftRight<4>(hn::BitCast(D8(), bytes)));
+}
+
+#endif
+
 // `vector` counts the vectors of a panel.
 HWY_INLINE GroupCodes decode_codes(const std::uint8_t* group, std::size_t vector) {
-  const auto table = hn::LoadDup128(D8(), kCodesPlus12);
   GroupCodes codes;
   HWY_UNROLL(2) for (std::size_t half = 0; half < 2; ++half) {
-    const auto bytes = hn::Load(D8(), group + half * 64 + vector * 4 * kLanes);
-    const auto low = hn::And(bytes, hn::Set(D8(), 0x0F));
-    const auto high = hn::ShiftRight<4>(bytes);
-    codes.of_four[2 * half] = hn::BitCast(D32(), hn::TableLookupBytes(table, low));
-    codes.of_four[2 * half + 1] = hn::BitCast(D32(), hn::TableLookupBytes(table, high));
+    const auto bytes = hn::BitCast(D32(), hn::Load(D8(), group + half * 64 + vector * 4 * kLanes));
+    codes.of_four[2 * half] = look_up_low_codes(bytes);
+    codes.of_four[2 * half + 1] = look_up_high_codes(bytes);
   }
   return codes;
 }
@@ -72,9 +94,33 @@ HWY_INLINE VF decode_scales(const std::uint8_t* bytes) {
   }
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+
+// sum of codes * integers. Each digit's dot is a chain of its own: one long chain would fill the
+// schedulers.
 template <int kDigits>
-HWY_INLINE VF add_group(const Record<kDigits>& record, const V32 (&codes)[4], VF scales, VF sum) {
-  V32 total = hn::Set(D32(), kDigits == 1 ? record.correction : 0);
+HWY_INLINE V32 dot_group(const Record<kDigits>& record, const V32 (&codes)[4]) {
+  Dots dots[kDigits];
+  HWY_UNROLL(3) for (int digit = 0; digit < kDigits; ++digit) {
+    dots[digit] = digit + 1 == kDigits ? hn::Set(D32(), record.correction) : hn::Zero(D32());
+  }
+  HWY_UNROLL(4) for (std::size_t k = 0; k < 4; ++k) {
+    HWY_UNROLL(3) for (int digit = 0; digit < kDigits; ++digit) {
+      add_dots(dots[digit], codes[k], record.digits[digit] + 4 * k);
+    }
+  }
+  V32 total = dots[0];
+  HWY_UNROLL(2) for (int digit = 1; digit < kDigits; ++digit) {
+    total = hn::Add(hn::ShiftLeft<8>(total), dots[digit]);
+  }
+  return total;
+}
+
+#else
+
+template <int kDigits>
+HWY_INLINE V32 dot_group(const Record<kDigits>& record, const V32 (&codes)[4]) {
+  V32 total = hn::Zero(D32());
   HWY_UNROLL(3) for (int digit = 0; digit < kDigits; ++digit) {
     if (digit > 0) total = hn::ShiftLeft<8>(total);
     Dots dots = begin_dots(total);
@@ -83,9 +129,23 @@ HWY_INLINE VF add_group(const Record<kDigits>& record, const V32 (&codes)[4], VF
     }
     total = end_dots(dots, total);
   }
-  if (kDigits > 1) total = hn::Add(total, hn::Set(D32(), record.correction));
-  const VF term = hn::Mul(hn::ConvertTo(DF(), total), hn::Set(DF(), record.scale));
-  return hn::MulAdd(term, scales, sum);
+  return hn::Add(total, hn::Set(D32(), record.correction));
+}
+
+#endif
+
+template <int kDigits>
+HWY_INLINE VF add_group(const Record<kDigits>& record, const V32 (&codes)[4], VF scales, VF sum) {
+  const VF dot = hn::ConvertTo(DF(), dot_group(record, codes));
+  return hn::MulAdd(hn::Mul(dot, hn::Set(DF(), record.scale)), scales, sum);
+}
+
+// Hardware prefetchers stop at pages; the next panel follows in memory.
+HWY_INLINE void prefetch_ahead(const std::uint8_t* group_codes, const std::uint8_t* group_scales) {
+  constexpr std::size_t kAhead = 2048;
+  hwy::Prefetch(group_codes + kAhead);
+  hwy::Prefetch(group_codes + kAhead + 64);
+  hwy::Prefetch(group_scales + kAhead / 8);
 }
 
 template <int kDigits, Format kFormat>
@@ -96,6 +156,7 @@ HWY_INLINE void add_row_of(const Record<kDigits>* row, const PanelView& panel, f
   for (std::int64_t group = 0; group < panel.groups; ++group) {
     const std::uint8_t* group_codes = panel.codes + group * kGroupCodeBytes;
     const std::uint8_t* group_scales = panel.scales + group / kGroupsABlock * kPanelColumns;
+    prefetch_ahead(group_codes, group_scales);
     HWY_UNROLL(4) for (std::size_t v = 0; v < kVectors; ++v) {
       const GroupCodes codes = decode_codes(group_codes, v);
       const VF scales = decode_scales<kFormat>(group_scales + v * kLanes);
