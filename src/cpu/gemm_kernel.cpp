@@ -37,10 +37,6 @@ const GemmKernels* kernel_table() { return &plain_gemm_kernels(); }
 alignas(16) constexpr std::uint8_t kCodesPlus12[16] = {12, 13, 14, 15, 16, 18, 20, 24,
                                                        12, 11, 10, 9,  8,  6,  4,  0};
 
-struct GroupCodes {
-  V32 of_four[4];  // lanes are columns, each with 4 codes along k
-};
-
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 
 // With VBMI a table of 64 bytes, the 16 four times over, spares the masking of what lies above a
@@ -65,15 +61,13 @@ HWY_INLINE V32 look_up_high_codes(V32 bytes) {
 
 #endif
 
-// `vector` counts the vectors of a panel.
-HWY_INLINE GroupCodes decode_codes(const std::uint8_t* group, std::size_t vector) {
-  GroupCodes codes;
+// codes[i]: those of k = 4 i .. 4 i + 3, lanes are columns. `vector` counts the vectors of a panel.
+HWY_INLINE void decode_codes(const std::uint8_t* group, std::size_t vector, V32 (&codes)[4]) {
   HWY_UNROLL(2) for (std::size_t half = 0; half < 2; ++half) {
     const auto bytes = hn::BitCast(D32(), hn::Load(D8(), group + half * 64 + vector * 4 * kLanes));
-    codes.of_four[2 * half] = look_up_low_codes(bytes);
-    codes.of_four[2 * half + 1] = look_up_high_codes(bytes);
+    codes[2 * half] = look_up_low_codes(bytes);
+    codes[2 * half + 1] = look_up_high_codes(bytes);
   }
-  return codes;
 }
 
 // NVFP4: the bits of an E4M3 without its sign, moved to where f16 has them, are the scale * 2^-8.
@@ -158,9 +152,10 @@ HWY_INLINE void add_row_of(const Record<kDigits>* row, const PanelView& panel, f
     const std::uint8_t* group_scales = panel.scales + group / kGroupsABlock * kPanelColumns;
     prefetch_ahead(group_codes, group_scales);
     HWY_UNROLL(4) for (std::size_t v = 0; v < kVectors; ++v) {
-      const GroupCodes codes = decode_codes(group_codes, v);
+      V32 codes[4];
+      decode_codes(group_codes, v, codes);
       const VF scales = decode_scales<kFormat>(group_scales + v * kLanes);
-      sum[v] = add_group(row[group], codes.of_four, scales, sum[v]);
+      sum[v] = add_group(row[group], codes, scales, sum[v]);
     }
   }
   for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], DF(), sums + v * kLanes);
@@ -179,10 +174,10 @@ void decode(const PanelView& panel, DecodedGroup* groups) {
     DecodedGroup& to = groups[group];
     const std::uint8_t* scales = panel.scales + group / groups_a_block * kPanelColumns;
     for (std::size_t v = 0; v < kVectors; ++v) {
-      const GroupCodes codes = decode_codes(panel.codes + group * kGroupCodeBytes, v);
+      V32 codes[4];
+      decode_codes(panel.codes + group * kGroupCodeBytes, v, codes);
       for (std::size_t k = 0; k < 4; ++k) {
-        hn::Store(hn::BitCast(D8(), codes.of_four[k]), D8(),
-                  to.codes_plus_12[k][0] + v * 4 * kLanes);
+        hn::Store(hn::BitCast(D8(), codes[k]), D8(), to.codes_plus_12[k][0] + v * 4 * kLanes);
       }
       const VF decoded = nvfp4 ? decode_scales<Format::nvfp4>(scales + v * kLanes)
                                : decode_scales<Format::mxfp4>(scales + v * kLanes);
