@@ -27,11 +27,13 @@ Finding try_canary(Trial& trial) {
   const auto second = launch(trial, *second_gemm, operands->a, &operands->alpha, other, 1);
   if (!second) return with_prefix(second.error(), what);
 
+  auto wrong = judge_output(trial, "", *operands, *first, noise_policy(trial));
   if (const auto missing = unwritten(*first, *second); !missing.empty()) {
-    trial.stats = output_stats(first->view());
-    return incorrect("", missing);
+    auto* judged = wrong ? std::get_if<Incorrect>(&*wrong) : nullptr;
+    if (judged == nullptr) return incorrect("", missing);
+    judged->why = missing;
   }
-  if (auto wrong = judge_output(trial, "", *operands, *first, noise_policy(trial))) return wrong;
+  if (wrong) return wrong;
   if (const auto changed = difference(first->view(), second->view()); !changed.empty())
     return incorrect("", what + " " + changed);
   return std::nullopt;

@@ -193,6 +193,22 @@ TEST(Words, SayWhichSubRunAndWhatItSaw) {
   EXPECT_EQ(words(Mistake::throws, random), "exception: no plan for this shape");
 }
 
+TEST(Verdicts, SayWhatAWrongResultLooksLike) {
+  const auto looks_like = [](Mistake mistake, Experiment experiment) {
+    Case the_case = make_case(experiment);
+    the_case.problem.shape = {128, 160, 320};
+    const auto outcome = run_case(*make_faulty_backend(mistake), the_case);
+    const auto* wrong = std::get_if<Incorrect>(&outcome.verdict);
+    return wrong && wrong->diagnosis ? wrong->diagnosis->looks_like.front() : std::string();
+  };
+  for (const Experiment experiment : {integer, random, canary}) {
+    EXPECT_EQ(looks_like(Mistake::ignores_alpha, experiment), "alpha_ignored");
+    EXPECT_THAT(looks_like(Mistake::drops_k_tail, experiment), HasSubstr("k_tail_dropped"));
+    EXPECT_THAT(looks_like(Mistake::misses_last_column, experiment), HasSubstr("unwritten"));
+    EXPECT_THAT(looks_like(Mistake::reads_other_layout, experiment), HasSubstr("scales_read_as"));
+  }
+}
+
 TEST(Verdicts, AreFailedForErrorsAndExceptions) {
   EXPECT_TRUE(std::holds_alternative<Failed>(run(Mistake::fails_in_prepare, random).verdict));
   EXPECT_TRUE(std::holds_alternative<Failed>(run(Mistake::throws, random).verdict));

@@ -118,8 +118,7 @@ class FaultyGemm final : public PreparedGemm {
     for (std::int64_t row = 0; row < m; ++row) {
       for (std::int64_t column = 0; column < n; ++column) {
         if (mistake_ == Mistake::misses_last_column && column == n - 1) continue;
-        const double sum =
-            dot(&a[static_cast<std::size_t>(row * k)], &b[static_cast<std::size_t>(column * k)]);
+        const double sum = dot(a.data() + row * k, b.data() + column * k);
         store(
             arguments, row, column,
             element(static_cast<float>(static_cast<double>(alpha) * sum), row, column, arguments));
