@@ -169,7 +169,8 @@ TEST_P(LibraryBackend, RefusesInWords) {
   EXPECT_THAT((*prepared)->launch(arguments).error().message, testing::HasSubstr("before prepack"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LibraryBackend, testing::Values("openblas", "onednn", "ggml"),
+INSTANTIATE_TEST_SUITE_P(Backends, LibraryBackend,
+                         testing::Values("cpu", "openblas", "onednn", "ggml"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
