@@ -43,7 +43,8 @@ bool is_refusal(ErrorKind kind) {
   return kind == ErrorKind::not_found || kind == ErrorKind::unsupported;
 }
 
-void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
+void fill(const Backend& backend, const Case& the_case, const BlockTensor* weights,
+          Outcome& outcome) {
   outcome.note = backend.contract().note;
   const auto version = backend.version();
   if (!version) {
@@ -60,16 +61,17 @@ void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
     outcome.verdict = *refused;
     return;
   }
-  std::optional<BlockTensor> weights;
-  if (!the_case.weights_file.empty()) {
+  std::optional<BlockTensor> from_file;
+  if (weights == nullptr && !the_case.weights_file.empty()) {
     auto loaded = load_weights(the_case.weights_file, the_case.tensor, the_case.declared_scales);
     if (!loaded) {
       outcome.verdict = failed("", "weights", loaded.error());
       return;
     }
-    weights = std::move(*loaded);
-    trial.weights = &*weights;
+    from_file = std::move(*loaded);
+    weights = &*from_file;
   }
+  trial.weights = weights;
   Finding finding = run_experiment(trial);
   outcome.verdict = finding ? std::move(*finding)
                             : Verdict(Correct{trial.accuracy.value_or(Accuracy{}), std::nullopt});
@@ -79,14 +81,14 @@ void fill(const Backend& backend, const Case& the_case, Outcome& outcome) {
 
 }  // namespace
 
-Outcome run_case(const Backend& backend, const Case& the_case) {
+Outcome run_case(const Backend& backend, const Case& the_case, const BlockTensor* weights) {
   Outcome outcome;
   outcome.backend = the_case.backend;
   outcome.experiment = the_case.experiment;
   outcome.problem = the_case.problem;
   outcome.seed = the_case.seed;
   try {
-    fill(backend, the_case, outcome);
+    fill(backend, the_case, weights, outcome);
   } catch (const std::exception& exception) {
     outcome.verdict = failed("", "exception", {ErrorKind::failed, exception.what()});
   } catch (...) {

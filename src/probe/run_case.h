@@ -14,7 +14,9 @@ namespace nibble {
 // is not here Unsupported.
 Outcome run_case(const Case& the_case);
 
-// The same with the backend given.
-Outcome run_case(const Backend& backend, const Case& the_case);
+// The same with the backend given. `weights`: B, already loaded; nullptr: loaded where the case
+// names a file.
+Outcome run_case(const Backend& backend, const Case& the_case,
+                 const BlockTensor* weights = nullptr);
 
 }  // namespace nibble
