@@ -3,7 +3,9 @@
 // times the last-level cache; its floor is reading the same packed bytes with the same threads.
 // M=512 stands against OpenBLAS and oneDNN on dequantized operands. Each result is compared with
 // the exact product before it is timed; peers take turns, a round a repetition. A record:
-//   bench_cpu_gemm --benchmark_out=FILE.json --benchmark_out_format=json
+//   VIRTUAL_ENV=.venv build/release/bench_cpu_gemm --benchmark_out=FILE.json
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,6 +24,7 @@
 #include "cpu/packed_weights.h"
 #include "cpu/worker_pool.h"
 #include "device/environment.h"
+#include "device/find_ggml_library.h"
 #include "record_context.h"
 #include "reference/comparison.h"
 #include "reference/quantize.h"
@@ -221,11 +224,36 @@ void time_in_turns(benchmark::State& state, std::vector<Entry>& entries) {
   }
 }
 
+// libbenchmark exports the internals of its std::regex, which xllamacpp's module, built by another
+// compiler, would take for its own and crash: so it is opened here first, bound to itself. False
+// where it is not in $NIBBLE_GGML_LIBRARY, $VIRTUAL_ENV or ./.venv.
+bool open_ggml_apart() {
+  std::vector<std::string> modules;
+  if (const char* named = std::getenv("NIBBLE_GGML_LIBRARY")) {
+    modules.push_back(named);
+  } else {
+    const char* environment = std::getenv("VIRTUAL_ENV");
+    modules = ggml_modules_in(environment ? environment : ".venv");
+  }
+  for (const auto& module : modules) {
+    for (const auto& python : python_libraries_for(module)) {
+      if (dlopen(python.c_str(), RTLD_LAZY | RTLD_GLOBAL) != nullptr) break;
+    }
+    if (dlopen(module.c_str(), RTLD_LAZY | RTLD_DEEPBIND) != nullptr) return true;
+  }
+  return false;
+}
+
 // An absent library is said on stderr and left out.
 std::unique_ptr<Contender> contender(std::string_view name, GemmProblem problem,
                                      const BlockTensor& b, int copies, int threads) {
   const Backend* backend = find_backend(name);
   if (backend == nullptr) return nullptr;
+  static const bool ggml_is_open = open_ggml_apart();
+  if (name == "ggml" && !ggml_is_open) {
+    std::fprintf(stderr, "bench_cpu_gemm: ggml is left out: no xllamacpp in $VIRTUAL_ENV\n");
+    return nullptr;
+  }
   if (const auto version = backend->version(); !version) {
     std::fprintf(stderr, "bench_cpu_gemm: %s is left out: %s\n", std::string(name).c_str(),
                  version.error().message.c_str());
