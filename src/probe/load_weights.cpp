@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/load_weights.h"
 
+#include "checkpoint/block_weights.h"
+
 namespace nibble {
 
-Result<BlockTensor> load_weights(const std::string& file, const std::string& tensor,
-                                 std::optional<ScaleOrder>) {
-  return fail(ErrorKind::unsupported,
-              file + ": " + tensor + ": this build has no checkpoint reader");
+Result<Weights> load_weights(const std::string& file, const std::string& tensor,
+                             std::optional<ScaleOrder> declared_scales) {
+  const auto checkpoint = open_checkpoint(file);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  auto loaded = load_block_weights(*checkpoint, tensor, {declared_scales});
+  if (!loaded) return tl::unexpected(loaded.error());
+  Weights weights;
+  weights.note = "weights of " + std::string(name(loaded->convention));
+  for (const std::string& finding : loaded->findings) weights.note += "; " + finding;
+  weights.nan_scales = loaded->nan_scales.count > 0;
+  weights.tensor = std::move(loaded->tensor);
+  return weights;
 }
 
 Result<WeightsInfo> read_weights_info(const std::string& file, const std::string& tensor,
                                       std::optional<ScaleOrder> declared_scales) {
-  const auto loaded = load_weights(file, tensor, declared_scales);
-  if (!loaded) return tl::unexpected(loaded.error());
-  return WeightsInfo{loaded->format, loaded->rows, loaded->columns};
+  const auto checkpoint = open_checkpoint(file);
+  if (!checkpoint) return tl::unexpected(checkpoint.error());
+  const auto info = describe_block_weights(*checkpoint, tensor, {declared_scales});
+  if (!info) return tl::unexpected(info.error());
+  return WeightsInfo{info->format, info->rows, info->columns};
 }
 
 }  // namespace nibble

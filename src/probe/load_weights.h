@@ -11,11 +11,17 @@
 
 namespace nibble {
 
-// `tensor` is the codes tensor or its module. Errors name file, tensor and what is wrong with it.
-Result<BlockTensor> load_weights(const std::string& file, const std::string& tensor,
-                                 std::optional<ScaleOrder> declared_scales);
+struct Weights {
+  BlockTensor tensor;
+  bool nan_scales = false;
+  std::string note;  // the convention, and what is doubtful about the tensor
+};
 
-// The same without keeping its bytes: what a plan needs.
+// `tensor` is the codes tensor or its module. Errors name file, tensor and what is wrong with it.
+Result<Weights> load_weights(const std::string& file, const std::string& tensor,
+                             std::optional<ScaleOrder> declared_scales);
+
+// What a plan needs; reads no codes.
 Result<WeightsInfo> read_weights_info(const std::string& file, const std::string& tensor,
                                       std::optional<ScaleOrder> declared_scales);
 

@@ -61,7 +61,7 @@ void fill(const Backend& backend, const Case& the_case, const BlockTensor* weigh
     outcome.verdict = *refused;
     return;
   }
-  std::optional<BlockTensor> from_file;
+  std::optional<Weights> from_file;
   if (weights == nullptr && !the_case.weights_file.empty()) {
     auto loaded = load_weights(the_case.weights_file, the_case.tensor, the_case.declared_scales);
     if (!loaded) {
@@ -69,7 +69,12 @@ void fill(const Backend& backend, const Case& the_case, const BlockTensor* weigh
       return;
     }
     from_file = std::move(*loaded);
-    weights = &*from_file;
+    weights = &from_file->tensor;
+    outcome.note += (outcome.note.empty() ? "" : "; ") + from_file->note;
+    if (from_file->nan_scales && !trial.contract.nan_block_scales) {
+      outcome.verdict = Unsupported{"the tensor has block scales of NaN, which it reads otherwise"};
+      return;
+    }
   }
   trial.weights = weights;
   Finding finding = run_experiment(trial);
