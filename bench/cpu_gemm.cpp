@@ -186,9 +186,12 @@ class Reader {
   }
 
  private:
+  // Prefetches as the kernels do: without it a core reads more slowly, and the floor would be too
+  // easy.
   __attribute__((noinline)) static void read_words(const std::uint64_t* from, std::int64_t words) {
     std::uint64_t any[8] = {};
     for (std::int64_t i = 0; i + 8 <= words; i += 8) {
+      __builtin_prefetch(from + i + 256);
       for (int lane = 0; lane < 8; ++lane) any[lane] |= from[i + lane];
     }
     benchmark::DoNotOptimize(any);
