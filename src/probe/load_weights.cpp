@@ -12,8 +12,8 @@ Result<Weights> load_weights(const std::string& file, const std::string& tensor,
   auto loaded = load_block_weights(*checkpoint, tensor, {declared_scales});
   if (!loaded) return tl::unexpected(loaded.error());
   Weights weights;
-  weights.note = "weights of " + std::string(name(loaded->convention));
-  for (const std::string& finding : loaded->findings) weights.note += "; " + finding;
+  for (const std::string& finding : loaded->findings)
+    weights.note += (weights.note.empty() ? "" : "; ") + finding;
   weights.nan_scales = loaded->nan_scales.count > 0;
   weights.tensor = std::move(loaded->tensor);
   return weights;

@@ -14,7 +14,7 @@ namespace nibble {
 struct Weights {
   BlockTensor tensor;
   bool nan_scales = false;
-  std::string note;  // the convention, and what is doubtful about the tensor
+  std::string note;  // what is doubtful about the tensor; empty for a sound one
 };
 
 // `tensor` is the codes tensor or its module. Errors name file, tensor and what is wrong with it.

@@ -70,7 +70,8 @@ void fill(const Backend& backend, const Case& the_case, const BlockTensor* weigh
     }
     from_file = std::move(*loaded);
     weights = &from_file->tensor;
-    outcome.note += (outcome.note.empty() ? "" : "; ") + from_file->note;
+    const bool both = !outcome.note.empty() && !from_file->note.empty();
+    outcome.note += (both ? "; " : "") + from_file->note;
     if (from_file->nan_scales && !trial.contract.nan_block_scales) {
       outcome.verdict = Unsupported{"the tensor has block scales of NaN, which it reads otherwise"};
       return;

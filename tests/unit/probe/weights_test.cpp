@@ -2,6 +2,7 @@
 // B that comes from elsewhere: the experiments that run on it, as others quantized it.
 #include <gtest/gtest.h>
 
+#include "probe/load_weights.h"
 #include "probe/make_operands.h"
 #include "probe/run_case.h"
 #include "reference/quantize.h"
@@ -75,6 +76,34 @@ TEST(Weights, FaultsShowOnThemToo) {
        {Mistake::ignores_alpha, Mistake::drops_one_product, Mistake::reads_other_layout})
     EXPECT_TRUE(std::holds_alternative<Incorrect>(verdict(mistake, Experiment::random)));
   EXPECT_TRUE(std::holds_alternative<Incorrect>(verdict(Mistake::reads_pads, Experiment::pads)));
+}
+
+TEST(Weights, ComeFromAFileOfEveryConvention) {
+  const std::pair<const char*, const char*> kTensors[] = {
+      {"modelopt-nvfp4-minilm-layer0/model.safetensors", "encoder.layer.0.attention.self.query"},
+      {"compressed-tensors-nvfp4-w4a4/model.safetensors", "query.weight_packed"},
+      {"compressed-tensors-mxfp4-w4a16/model.safetensors", "query"},
+      {"torchao-130x96/weights.safetensors", "nvfp4.two_level.swizzled"},
+      {"gguf-minilm-layer0-query/weights.gguf", "nvfp4.weight"}};
+  for (const auto& [file, tensor] : kTensors) {
+    Case the_case;
+    the_case.backend = "faulty";
+    the_case.weights_file = std::string(NIBBLE_TEST_DATA) + "/fixtures/" + file;
+    the_case.tensor = tensor;
+    const auto info = read_weights_info(the_case.weights_file, tensor, std::nullopt);
+    ASSERT_TRUE(info) << info.error().message;
+    the_case.problem.shape = {3, info->rows, info->columns};
+    the_case.problem.a = Activation::bf16;
+    the_case.problem.b = info->format;
+    the_case.problem.out = OutType::f32;
+    const auto right = run_case(*make_faulty_backend(Mistake::none), the_case);
+    EXPECT_TRUE(std::holds_alternative<Correct>(right.verdict)) << file << why(right.verdict);
+    const auto wrong = run_case(*make_faulty_backend(Mistake::drops_last_block), the_case);
+    EXPECT_TRUE(std::holds_alternative<Incorrect>(wrong.verdict)) << file;
+    the_case.tensor = "nothing";
+    const auto failed = run_case(*make_faulty_backend(Mistake::none), the_case);
+    EXPECT_TRUE(std::holds_alternative<Failed>(failed.verdict)) << file;
+  }
 }
 
 TEST(Weights, OfAnotherSizeThanPlannedAreAFailure) {
