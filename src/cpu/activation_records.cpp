@@ -114,18 +114,16 @@ RowKind make_records(const BlockTensorView& a, std::int64_t row, Format b_format
   const bool nvfp4 = a.format == Format::nvfp4;
   const std::int64_t groups_a_block = block_size(a.format) / kGroupElements;
   const float left_out = exp2_float(weight_exponent(b_format) - 1);
-  bool wide = false;
   for (std::size_t group = 0; group < records.size(); ++group) {
     const auto index = static_cast<std::int64_t>(group);
     const std::uint8_t byte = a.scale(row, index / groups_a_block);
     if (nvfp4 ? e4m3_is_nan(byte) : e8m0_is_nan(byte)) return give_up(RowKind::nan, records);
     const float scale = nvfp4 ? e4m3_scale(byte) : e8m0_value(byte);
-    wide |= scale >= kFastLimit;
     decode_codes(a.codes.data() + row * a.code_stride_bytes + index * kGroupElements / 2,
                  records[group]);
     records[group].scale = scale * left_out;
   }
-  return wide ? give_up(RowKind::wide, records) : RowKind::fast;
+  return RowKind::records;
 }
 
 RowKind make_records(const DenseTensorView& a, std::int64_t row, Format b_format,
@@ -134,9 +132,9 @@ RowKind make_records(const DenseTensorView& a, std::int64_t row, Format b_format
   for (std::size_t group = 0; group < records.size(); ++group) {
     auto elements = load_group(a, row, static_cast<std::int64_t>(group));
     for (const float x : elements) {
-      if (!(std::fabs(x) < kFastLimit)) {
+      if (!std::isfinite(x)) {
         extra.clear();
-        return give_up(RowKind::wide, records);
+        return give_up(RowKind::not_finite, records);
       }
     }
     bool left = take_record(elements, weight_exponent(b_format), records[group]);
@@ -146,7 +144,7 @@ RowKind make_records(const DenseTensorView& a, std::int64_t row, Format b_format
       extra.push_back(further);
     }
   }
-  return RowKind::fast;
+  return RowKind::records;
 }
 
 }  // namespace nibble

@@ -33,20 +33,17 @@ inline constexpr std::int32_t kMaxDigits = 0x7F7F7F;
 
 // How a row of the product comes about.
 enum class RowKind : std::uint8_t {
-  fast,  // by the records
-  nan,   // A holds a NaN scale: every output is NaN
-  wide,  // inf, NaN or numbers beyond kFastLimit: in double, element by element
+  records,     // by its records
+  nan,         // A holds a NaN scale: every output is NaN
+  not_finite,  // A holds inf or NaN elements: by IEEE rules, in double
 };
-
-// From here on a group's float dot product could overflow where the product does not.
-inline constexpr float kFastLimit = 0x1p100f;
 
 struct ExtraDenseRecord {
   std::int64_t group = 0;
   DenseRecord record;
 };
 
-// groups() records; all zero where the kind is not `fast`.
+// groups() records; all zero where the kind is another.
 RowKind make_records(const BlockTensorView& a, std::int64_t row, Format b_format,
                      std::span<CodeRecord> records);
 

@@ -18,20 +18,16 @@ namespace {
 
 // Rows whose records are made at once, and rows of one piece of work.
 constexpr std::int64_t kBatchRows = 1024, kPieceRows = 256;
-// Groups of two panels that are decoded at once: 30 KiB, beside them rows stream through L1.
+// Groups of two panels that are decoded at once: 15 KiB, beside them rows stream through L1.
 constexpr std::int64_t kDecodedGroups = 24;
 // Below this many multiply-adds waking a thread costs more than it brings.
-constexpr std::int64_t kWorthThreads = std::int64_t{1} << 18;
+constexpr double kWorthThreads = 1 << 18;
 // One row alone reads this much of B a piece.
 constexpr std::int64_t kPieceBytes = 128 << 10;
 
-// Rows [begin, begin + rows) of A. records: [group / kDecodedGroups][row / kTileRows][group %
-// kDecodedGroups][row % kTileRows], in the order in which a piece reads them; or [group] where the
-// problem has one row.
-template <class R>
+// Rows [begin, begin + rows) of A.
 struct Batch {
   std::int64_t begin = 0, rows = 0;
-  std::span<R> records;
   std::vector<RowKind> kinds;
   std::vector<std::vector<ExtraDenseRecord>> extra;
 };
@@ -41,8 +37,8 @@ class Multiplication {
  public:
   Multiplication(const CpuGemm& gemm, const PackedWeights& b, std::int64_t m, std::span<R> records)
       : gemm_(gemm), b_(b), m_(m), records_(records), kernels_(gemm_kernels()) {
-    const bool small = m * b.columns * b.k < kWorthThreads;
-    threads_ = small ? 1 : gemm.threads;
+    const double multiply_adds = static_cast<double>(m) * static_cast<double>(b.columns * b.k);
+    threads_ = multiply_adds < kWorthThreads ? 1 : gemm.threads;
   }
 
   void run() {
@@ -58,7 +54,7 @@ class Multiplication {
   void make_batch(std::int64_t begin) {
     batch_.begin = begin;
     batch_.rows = std::min(kBatchRows, m_ - begin);
-    batch_.kinds.assign(static_cast<std::size_t>(batch_.rows), RowKind::fast);
+    batch_.kinds.assign(static_cast<std::size_t>(batch_.rows), RowKind::records);
     batch_.extra.resize(static_cast<std::size_t>(batch_.rows));
     const std::int64_t tiles = m_ == 1 ? 1 : divide_up(batch_.rows, kTileRows);
     WorkerPool::shared().run(threads_, tiles, [&](std::int64_t tile) { make_tile(tile); });
@@ -85,7 +81,9 @@ class Multiplication {
     }
   }
 
-  // The records of a tile from group `begin`, the first of a chunk.
+  // The records of a tile from group `begin`, the first of a chunk of kDecodedGroups, as [group -
+  // begin][row % kTileRows]. Chunks, and in them tiles, follow in the order in which a piece reads
+  // them. A problem of one row has just [group].
   R* tile_records(std::int64_t tile, std::int64_t begin) const {
     if (m_ == 1) return records_.data() + begin;
     const std::int64_t tiles = divide_up(batch_.rows, kTileRows);
@@ -189,7 +187,8 @@ class Multiplication {
     gemm_.out == OutType::f32 ? std::memcpy(to, &value, 4) : std::memcpy(to, &narrow, 2);
   }
 
-  // `sums` of columns [column, column + at most `width`).
+  // `sums` of columns [column, column + at most `width`). What overflowed on the way stays inf or
+  // becomes NaN, and is computed again in double: exponents of MXFP4 may cancel.
   void finish(std::int64_t row, std::int64_t column, std::int64_t width, const float* sums) const {
     const std::int64_t end = std::min(column + width, b_.columns);
     const RowKind kind = batch_.kinds[static_cast<std::size_t>(row)];
@@ -199,10 +198,10 @@ class Multiplication {
                        end - column, gemm_.alpha};
     const bool finite = kernels_.store(sums, to);
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    for (std::int64_t c = column; c < end && (kind != RowKind::fast || !finite); ++c) {
+    for (std::int64_t c = column; c < end && (kind != RowKind::records || !finite); ++c) {
       if (kind == RowKind::nan) {
         write(row, c, nan);
-      } else if (kind == RowKind::wide || !std::isfinite(sums[c - column])) {
+      } else if (kind == RowKind::not_finite || !std::isfinite(sums[c - column])) {
         const double sum = wide_dot(gemm_.a, batch_.begin + row, b_, c);
         write(row, c, static_cast<float>(static_cast<double>(gemm_.alpha) * sum));
       }
@@ -220,11 +219,12 @@ class Multiplication {
   std::span<R> records_;
   const GemmKernels& kernels_;
   int threads_ = 1;
-  Batch<R> batch_;
+  Batch batch_;
 };
 
 std::int64_t record_count(const GemmShape& shape) {
-  const std::int64_t rows = shape.m <= 1 ? shape.m : round_up(std::min(shape.m, kBatchRows), 4);
+  const std::int64_t rows =
+      shape.m <= 1 ? shape.m : round_up(std::min(shape.m, kBatchRows), kTileRows);
   return rows * (shape.k / kGroupElements);
 }
 

@@ -3,8 +3,10 @@
 // instruction set gives the bits of the plain functions, the pool does each piece once.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
-#include <map>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "cpu/activation_records.h"
@@ -54,13 +56,13 @@ TEST(DenseRecords, AddUpToEveryElementExactly) {
       for (std::uint32_t bits = 0; bits < 65536; ++bits) {  // scattered over the groups
         const auto pattern = static_cast<std::uint16_t>(bits * 40503u);
         a.set_bits(0, element, pattern);
-        if (!(std::fabs(a.view().value(0, element)) < kFastLimit)) a.set_bits(0, element, 0);
+        if (!std::isfinite(a.view().value(0, element))) a.set_bits(0, element, 0);
         expected[static_cast<std::size_t>(element)] = a.view().value(0, element);
         ++element;
       }
       std::vector<DenseRecord> records(65536 / 16);
       std::vector<ExtraDenseRecord> extra;
-      ASSERT_EQ(make_records(a.view(), 0, format, records, extra), RowKind::fast);
+      ASSERT_EQ(make_records(a.view(), 0, format, records, extra), RowKind::records);
       EXPECT_FALSE(extra.empty());
       std::vector<double> sums(65536);
       auto add = [&](std::int64_t group, const DenseRecord& record) {
@@ -86,7 +88,7 @@ TEST(DenseRecords, OrdinaryRowsNeedFewFurtherOnes) {
     const auto a = normal_dense(type, 1, 16 * 4096, random);
     std::vector<DenseRecord> records(4096);
     std::vector<ExtraDenseRecord> extra;
-    ASSERT_EQ(make_records(a.view(), 0, Format::nvfp4, records, extra), RowKind::fast);
+    ASSERT_EQ(make_records(a.view(), 0, Format::nvfp4, records, extra), RowKind::records);
     EXPECT_LT(extra.size(), 80u);  // under two in a hundred groups
   }
 }
@@ -235,6 +237,20 @@ TEST(WorkerPool, DoesEachPieceOnce) {
       pool.run(threads, pieces, [&](std::int64_t i) { ++done[static_cast<std::size_t>(i)]; });
       for (const auto& count : done) ASSERT_EQ(count, 1);
     }
+  }
+}
+
+TEST(WorkerPool, KeepsToTheThreadsAskedFor) {
+  WorkerPool pool;
+  for (const int threads : {5, 2, 3, 1}) {
+    std::mutex mutex;
+    std::set<std::thread::id> seen;
+    pool.run(threads, 60, [&](std::int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      const std::lock_guard lock(mutex);
+      seen.insert(std::this_thread::get_id());
+    });
+    EXPECT_LE(seen.size(), static_cast<std::size_t>(threads));
   }
 }
 
