@@ -29,9 +29,10 @@ using Support = std::variant<Supported, Unsupported>;
 // Data that tests, docs and the planner query. A multiple of 1 means any size.
 struct Contract {
   MemoryKind memory = MemoryKind::host;
-  bool alpha_optional = false;  // left out, it means 1
-  bool flushes_subnormals = false;
-  bool nan_block_scales = true;  // false: it reads a format in which a NaN block scale is some number
+  bool alpha_optional = false;      // left out, it means 1
+  bool flushes_subnormals = false;  // of operands and outputs
+  bool nan_block_scales =
+      true;  // false: it reads a format in which a NaN block scale is some number
   std::vector<Activation> activations;
   std::vector<Format> formats;
   std::vector<OutType> outs;

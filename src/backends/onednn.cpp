@@ -96,7 +96,9 @@ class OnednnBackend final : public Backend {
     contract.a_scales =
         contract.b_scales = {ScaleOrder::row_major, ScaleOrder::tiled_128x4, ScaleOrder::tiled_8x4};
     contract.note =
-        "operands dequantized first, to bf16 where that is exact and the CPU has it, else to f32";
+        "operands dequantized first, to bf16 where that is exact and the CPU has it (its units "
+        "flush "
+        "subnormals), else to f32";
     return contract;
   }
 
