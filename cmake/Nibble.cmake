@@ -9,7 +9,7 @@ function(nibble_flags target)
   if(NIBBLE_SANITIZE)
     # GCC 12 warns of std::regex falsely under AddressSanitizer (GCC bug 105562).
     target_compile_options(${target} PRIVATE -fsanitize=${NIBBLE_SANITIZE} -fno-sanitize-recover=all
-                                             -fno-omit-frame-pointer -Wno-maybe-uninitialized)
+                                             -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     target_link_options(${target} PRIVATE -fsanitize=${NIBBLE_SANITIZE})
   endif()
 endfunction()

@@ -46,6 +46,11 @@ class Finder {
     if (auto found = locate(name); !found) return tl::unexpected(found.error());
     Status ok = is_gguf_block(parts_.codes->type) ? read_gguf() : read_separate();
     if (!ok) return tl::unexpected(ok.error());
+    // Without this, a shape of 2^60 rows of nothing would cost time without end.
+    if (parts_.info.rows == 0 || parts_.info.columns == 0) {
+      return refuse(ErrorKind::corrupt, fmt::format("tensor '{}' is {}: no elements",
+                                                    parts_.codes_name, shape_text(*parts_.codes)));
+    }
     return std::move(parts_);
   }
 

@@ -145,6 +145,21 @@ TEST(BlockWeights, TypesAndSizesMustAgree) {
               HasSubstr("'x.weight_scale_2' is BF16 []: it must be one F32"));
 }
 
+// Found by fuzzing: 2^60 rows of no columns pass every check of sizes.
+TEST(BlockWeights, AWeightWithoutElementsIsRefused) {
+  GgufBuilder builder;
+  builder.add_tensor("w", {0, std::uint64_t{1} << 60}, 40, "");
+  const auto file = builder.build();
+  const auto checkpoint = parse_gguf(bytes_of(file), "f.gguf");
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  EXPECT_THAT(load_block_weights(*checkpoint, "w").error().message, HasSubstr("no elements"));
+  SafetensorsBuilder empty;
+  empty.add("x.weight", "U8", {std::int64_t{1} << 50, 0}, "");
+  empty.add("x.weight_scale", "F8_E4M3", {std::int64_t{1} << 50, 0}, "");
+  empty.add("x.weight_scale_2", "F32", {}, packed(1.0f));
+  EXPECT_THAT(error_of(empty, "x"), HasSubstr("no elements"));
+}
+
 TEST(BlockWeights, DoubtfulScalesAreFindings) {
   SafetensorsBuilder builder;
   builder.add("x.weight", "U8", {3, 16}, codes(3, 32));
