@@ -47,7 +47,10 @@ Result<Matcher> make_matcher(const std::string& pattern, const std::string& labe
     };
   }
   try {
-    const std::regex expression(pattern.substr(3));
+    // libstdc++'s matcher that never tracks back: a stranger's pattern must not cost exponential
+    // time.
+    const std::regex expression(
+        pattern.substr(3), std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
     return [expression](const std::string& module) {
       return std::regex_search(module, expression, std::regex_constants::match_continuous);
     };

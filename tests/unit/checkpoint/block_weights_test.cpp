@@ -318,6 +318,20 @@ TEST(CheckpointBugCases, G2_ConfigAndTensorsContradictEachOther) {
               HasSubstr("'ignore' is no list"));
 }
 
+// Found by fuzzing: a pattern that takes a matcher which tracks back exponential time.
+TEST(CheckConfig, APatternCannotCostTimeWithoutEnd) {
+  SafetensorsBuilder builder;
+  builder.add(
+      "model.layers.0.mlp.down_proj_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.weight",
+      "BF16", {2, 2}, std::string(8, '\1'));
+  const auto built = parse(builder);
+  const auto found = check_against_config(
+      built->checkpoint,
+      R"({"quantization_config":{"ignore":["re:(.*+a*)+.ate$","re:((a*)*)*b"]}})", "c");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->size(), 1u);
+}
+
 TEST(CheckpointBugCases, G2_TheFixturesContradictNothing) {
   for (const char* folder :
        {"modelopt-nvfp4-tiny-moe", "llmcompressor-nvfp4-tiny-llama", "modelopt-nvfp4-zero-layer"}) {
