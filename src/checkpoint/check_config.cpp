@@ -2,9 +2,10 @@
 #include "checkpoint/check_config.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <functional>
-#include <regex>
+#include <memory>
 
 #include "checkpoint/block_weights.h"
 #include "checkpoint/parse_json.h"
@@ -46,18 +47,18 @@ Result<Matcher> make_matcher(const std::string& pattern, const std::string& labe
       return matches_wildcard(pattern, module) || module.starts_with(pattern + ".");
     };
   }
-  try {
-    // libstdc++'s matcher that never tracks back: a stranger's pattern must not cost exponential
-    // time.
-    const std::regex expression(
-        pattern.substr(3), std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
-    return [expression](const std::string& module) {
-      return std::regex_search(module, expression, std::regex_constants::match_continuous);
-    };
-  } catch (const std::regex_error&) {
-    return fail(ErrorKind::corrupt,
-                fmt::format("{}: exclusion '{}' is no regular expression", label, pattern));
+  // RE2, since a stranger's pattern must cost neither exponential time nor more memory than this.
+  RE2::Options options(RE2::Quiet);
+  options.set_max_mem(1 << 20);
+  auto expression = std::make_shared<const RE2>(pattern.substr(3), options);
+  if (!expression->ok()) {
+    return fail(ErrorKind::corrupt, fmt::format("{}: exclusion '{}' is no regular expression: {}",
+                                                label, pattern, expression->error()));
   }
+  // From the start of the name, as Python's re.match.
+  return [expression](const std::string& module) {
+    return expression->Match(module, 0, module.size(), RE2::ANCHOR_START, nullptr, 0);
+  };
 }
 
 // The object that holds the exclusions, wherever the two producers put it.

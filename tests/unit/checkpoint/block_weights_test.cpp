@@ -327,7 +327,7 @@ TEST(CheckConfig, APatternCannotCostTimeWithoutEnd) {
   const auto built = parse(builder);
   const auto found = check_against_config(
       built->checkpoint,
-      R"({"quantization_config":{"ignore":["re:(.*+a*)+.ate$","re:((a*)*)*b"]}})", "c");
+      R"({"quantization_config":{"ignore":["re:(.*a*)+.ate$","re:((a*)*)*b"]}})", "c");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->size(), 1u);
 }
