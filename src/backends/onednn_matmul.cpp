@@ -11,12 +11,13 @@
 namespace nibble {
 namespace {
 
-#define NIBBLE_ONEDNN_COMMON(X)                                                          \
-  X(dnnl_version)                                                                        \
-  X(dnnl_engine_create)                                                                  \
-  X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_memory_create) \
-      X(dnnl_memory_destroy) X(dnnl_primitive_create) X(dnnl_primitive_execute)          \
-          X(dnnl_primitive_destroy) X(dnnl_primitive_desc_query) X(dnnl_primitive_desc_destroy)
+#define NIBBLE_ONEDNN_COMMON(X)                                                           \
+  X(dnnl_version)                                                                         \
+  X(dnnl_engine_create)                                                                   \
+  X(dnnl_stream_create)                                                                   \
+  X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_memory_create) X(dnnl_memory_destroy) \
+      X(dnnl_primitive_create) X(dnnl_primitive_execute) X(dnnl_primitive_destroy)        \
+          X(dnnl_primitive_desc_query) X(dnnl_primitive_desc_destroy)
 #if DNNL_VERSION_MAJOR >= 3
 #define NIBBLE_ONEDNN(X)                  \
   NIBBLE_ONEDNN_COMMON(X)                 \

@@ -326,8 +326,8 @@ TEST(CheckConfig, APatternCannotCostTimeWithoutEnd) {
       "BF16", {2, 2}, std::string(8, '\1'));
   const auto built = parse(builder);
   const auto found = check_against_config(
-      built->checkpoint,
-      R"({"quantization_config":{"ignore":["re:(.*a*)+.ate$","re:((a*)*)*b"]}})", "c");
+      built->checkpoint, R"({"quantization_config":{"ignore":["re:(.*a*)+.ate$","re:((a*)*)*b"]}})",
+      "c");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->size(), 1u);
 }
