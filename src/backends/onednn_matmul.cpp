@@ -11,23 +11,34 @@
 namespace nibble {
 namespace {
 
-#define NIBBLE_ONEDNN_COMMON(X)                                                           \
-  X(dnnl_version)                                                                         \
-  X(dnnl_engine_create)                                                                   \
-  X(dnnl_stream_create)                                                                   \
-  X(dnnl_stream_wait) X(dnnl_stream_destroy) X(dnnl_memory_create) X(dnnl_memory_destroy) \
-      X(dnnl_primitive_create) X(dnnl_primitive_execute) X(dnnl_primitive_destroy)        \
-          X(dnnl_primitive_desc_query) X(dnnl_primitive_desc_destroy)
+// clang-format off
+#define NIBBLE_ONEDNN_COMMON(X) \
+  X(dnnl_version)               \
+  X(dnnl_engine_create)         \
+  X(dnnl_stream_create)         \
+  X(dnnl_stream_wait)           \
+  X(dnnl_stream_destroy)        \
+  X(dnnl_memory_create)         \
+  X(dnnl_memory_destroy)        \
+  X(dnnl_primitive_create)      \
+  X(dnnl_primitive_execute)     \
+  X(dnnl_primitive_destroy)     \
+  X(dnnl_primitive_desc_query)  \
+  X(dnnl_primitive_desc_destroy)
 #if DNNL_VERSION_MAJOR >= 3
 #define NIBBLE_ONEDNN(X)                  \
   NIBBLE_ONEDNN_COMMON(X)                 \
   X(dnnl_memory_desc_create_with_strides) \
-  X(dnnl_memory_desc_destroy) X(dnnl_matmul_primitive_desc_create)
+  X(dnnl_memory_desc_destroy)             \
+  X(dnnl_matmul_primitive_desc_create)
 #else
-#define NIBBLE_ONEDNN(X)  \
-  NIBBLE_ONEDNN_COMMON(X) \
-  X(dnnl_memory_desc_init_by_strides) X(dnnl_matmul_desc_init) X(dnnl_primitive_desc_create)
+#define NIBBLE_ONEDNN(X)              \
+  NIBBLE_ONEDNN_COMMON(X)             \
+  X(dnnl_memory_desc_init_by_strides) \
+  X(dnnl_matmul_desc_init)            \
+  X(dnnl_primitive_desc_create)
 #endif
+// clang-format on
 
 struct Onednn {
 #define NIBBLE_MEMBER(function) decltype(&::function) function = nullptr;
