@@ -270,9 +270,9 @@ Detail power_of_two_off(const Evidence& evidence) {
   return fmt::format("2^{}", exponent);
 }
 
-bool is_reduced(const Evidence& evidence) {
+// Every output within `factor` * S of what is expected.
+bool is_within(const Evidence& evidence, double factor) {
   const auto& sample = evidence.sample;
-  const double factor = bound_factor(AccumulationClass::reduced, sample.k);
   for (std::size_t i = 0; i < sample.out.size(); ++i) {
     const auto& expected = evidence.expected[i];
     if (std::isnan(sample.out[i]) && std::isnan(expected.value)) continue;
@@ -280,6 +280,10 @@ bool is_reduced(const Evidence& evidence) {
     if (!(std::fabs(sample.out[i] - expected.value) <= bound)) return false;
   }
   return !sample.out.empty();
+}
+
+bool is_reduced(const Evidence& evidence) {
+  return is_within(evidence, bound_factor(AccumulationClass::reduced, evidence.sample.k));
 }
 
 // An f32 output that is alpha times a number of eleven significant bits, everywhere.
@@ -295,8 +299,11 @@ bool holds_f16_sums(const Evidence& evidence) {
   return true;
 }
 
+// Each addition may lose 2^-12 of what it holds, and what it holds is no larger than S.
 Detail fp16_accumulation(const Evidence& evidence) {
-  return is_reduced(evidence) && holds_f16_sums(evidence) ? Detail("") : std::nullopt;
+  const double worst = std::ldexp(static_cast<double>(evidence.sample.k) + 8, -12);
+  return holds_f16_sums(evidence) && is_within(evidence, std::min(worst, 0.25)) ? Detail("")
+                                                                                : std::nullopt;
 }
 
 Detail reduced_precision(const Evidence& evidence) {

@@ -283,9 +283,15 @@ void add_scale_mistakes(Table& table) {
 
 std::vector<ReadingHypothesis> make_table() {
   Table table;
-  table.add_for_operands(
-      "swapped_nibbles",
-      "The two codes of a byte are exchanged: the low nibble is the even column.", swapped_nibbles);
+  // In both operands at once it changes nothing: the pairs meet as they did.
+  const std::string_view swapped =
+      "The two codes of a byte are exchanged: the low nibble is the even column.";
+  table.add("swapped_nibbles_a", swapped, [](const GemmInputs& inputs) {
+    return mistaken(inputs, {"", true, false}, swapped_nibbles);
+  });
+  table.add("swapped_nibbles_b", swapped, [](const GemmInputs& inputs) {
+    return mistaken(inputs, {"", false, true}, swapped_nibbles);
+  });
   add_scale_mistakes(table);
   add_alpha_mistakes(table);
   table.add_for_operands("sign_lost", "The sign bit of the codes is dropped.", lost_sign);
