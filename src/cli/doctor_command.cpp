@@ -7,7 +7,7 @@
 #include "cli/build_info.h"
 #include "cli/command.h"
 #include "cli/output_flags.h"
-#include "device/environment.h"
+#include "probe/isolated_environment.h"
 #include "report/machine.h"
 
 namespace nibble {
@@ -33,7 +33,7 @@ int run_doctor(const OutputFlags& flags) {
   Machine machine;
   machine.nibble_version = version_text();
   machine.git = git_state();
-  machine.environment = read_environment();
+  machine.environment = read_environment_isolated();
   for (const auto& backend : backends()) machine.backends.push_back(info_of(*backend));
   return print_result(flags.json ? write_machine_json(machine)
                                  : write_machine(machine, stdout_style(flags.colour)));

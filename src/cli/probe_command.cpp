@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "device/environment.h"
 #include "probe/interrupt.h"
+#include "probe/isolated_environment.h"
 #include "probe/run_isolated.h"
 
 namespace nibble {
@@ -113,7 +114,7 @@ int run_probe(const ProbeFlags& flags, const std::vector<std::string>& argv) {
   Report report;
   report.argv = argv;
   report.git = git_state();
-  report.environment = read_environment();
+  report.environment = read_environment_isolated();
   Run run(*cases, flags, report);
   const auto streamed = run.run();
   const auto written = write_outputs(report, flags.output);

@@ -103,7 +103,8 @@ void add_probe_flags(CLI::App& app, ProbeFlags& flags) {
   add_choice_flag(app, "--accept", flags.accept, "the worst accumulation that is still correct");
   app.add_option("--timeout", request.limit_s, "seconds for one case; default 120")
       ->type_name("SECONDS");
-  app.add_option("--memory-limit-mib", flags.memory_limit_mib, "memory of a child; default: none")
+  app.add_option("--memory-limit-mib", flags.memory_limit_mib,
+                 "memory of a child; default: as much as there is")
       ->type_name("MIB");
   app.add_option("--threads", request.threads, "of a backend; default: all")->type_name("N");
   add_choice_flag(app, "--isolate", flags.isolate, "a child process for each");

@@ -202,4 +202,14 @@ ChildAnswer ask_child(ChildProcess& child, const Case& the_case, const std::stri
   return answer;
 }
 
+Result<std::string> read_line(ChildProcess& child, double limit_s) {
+  Conversation conversation;
+  Case nothing;
+  nothing.limit_s = limit_s;
+  const Ended ended = converse(child, limit_s, -1, conversation);
+  if (ended == Ended::answered)
+    return conversation.answer.substr(0, conversation.answer.find('\n'));
+  return fail(ErrorKind::failed, why(verdict_of_end(ended, child, conversation, nothing, 0)));
+}
+
 }  // namespace nibble

@@ -32,4 +32,7 @@ bool is_ready(const ChildProcess& child);
 ChildAnswer ask_child(ChildProcess& child, const Case& the_case, const std::string& nonce,
                       double grace_s, int stop_fd);
 
+// The first line of a child that was asked nothing, without its newline. Errors say how it failed.
+Result<std::string> read_line(ChildProcess& child, double limit_s);
+
 }  // namespace nibble

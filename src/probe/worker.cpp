@@ -15,7 +15,9 @@
 #include <optional>
 #include <string>
 
+#include "device/environment.h"
 #include "probe/run_case.h"
+#include "report/environment_json.h"
 #include "report/outcome_json.h"
 
 namespace nibble {
@@ -96,21 +98,27 @@ class MemoryLimit {
 };
 
 Outcome run_limited(const Case& the_case) {
-  const MemoryLimit limit(the_case.memory_limit_bytes);
+  const std::int64_t all_memory_bytes = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  const MemoryLimit limit(the_case.memory_limit_bytes > 0 ? the_case.memory_limit_bytes
+                                                          : all_memory_bytes);
   Outcome outcome = run_case(the_case);
   auto* failed = std::get_if<Failed>(&outcome.verdict);
-  if (failed && the_case.memory_limit_bytes > 0 && MemoryLimit::was_reached()) {
+  if (failed && MemoryLimit::was_reached()) {
     failed->error.message += ": " + MemoryLimit::reason();
   }
   return outcome;
 }
 
-}  // namespace
-
-int run_worker(int case_fd, int result_fd) {
+void live_as_child() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+}  // namespace
+
+int run_worker(int case_fd, int result_fd) {
+  live_as_child();
   for (const int descriptor : {case_fd, result_fd}) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 
   std::string buffer;
@@ -127,6 +135,12 @@ int run_worker(int case_fd, int result_fd) {
     if (!write_all(result_fd, line->substr(0, space + 1) + answer + "\n")) return kExitNoParent;
   }
   return 0;
+}
+
+int run_environment_worker(int result_fd) {
+  live_as_child();
+  const bool written = write_all(result_fd, environment_to_json(read_environment()) + "\n");
+  return written ? 0 : kExitNoParent;
 }
 
 }  // namespace nibble

@@ -8,4 +8,7 @@ namespace nibble {
 // Returns the exit code. A line is "NONCE JSON"; the answer repeats the nonce.
 int run_worker(int case_fd, int result_fd);
 
+// One line instead: what is on this machine (report/environment_json.h).
+int run_environment_worker(int result_fd);
+
 }  // namespace nibble

@@ -3,4 +3,7 @@
 #include "core/worker_channel.h"
 #include "probe/worker.h"
 
-int main() { return nibble::run_worker(nibble::kWorkerCaseFd, nibble::kWorkerResultFd); }
+int main(int argc, char**) {
+  if (argc > 1) return nibble::run_environment_worker(nibble::kWorkerResultFd);
+  return nibble::run_worker(nibble::kWorkerCaseFd, nibble::kWorkerResultFd);
+}

@@ -15,6 +15,7 @@
 #include <functional>
 #include <thread>
 
+#include "probe/isolated_environment.h"
 #include "report/outcome_json.h"
 
 namespace nibble {
@@ -227,6 +228,24 @@ TEST(RunIsolated, AWorkerThatIsNoWorkerIsAVerdict) {
     const auto outcomes = run_isolated(cases, wrong).outcomes;
     ASSERT_EQ(outcomes.size(), 1u);
     EXPECT_THAT(why(outcomes[0].verdict), HasSubstr(reason));
+  }
+}
+
+TEST(IsolatedEnvironment, IsReadByAChild) {
+  const auto environment =
+      read_environment_isolated({NIBBLE_BINARY_DIR "/worker_process", "--environment"});
+  EXPECT_GT(environment.cpu.logical_cpus, 0);
+  EXPECT_GT(environment.libraries.size(), 3u);
+  EXPECT_FALSE(has_children());
+}
+
+TEST(IsolatedEnvironment, AChildThatFailsCostsOnlyTheLibraries) {
+  for (const auto& [program, reason] : {std::pair{"/bin/false", "exit code 1 and no answer"},
+                                        std::pair{"/no/such", "No such file"}}) {
+    const auto environment = read_environment_isolated({program});
+    EXPECT_GT(environment.cpu.logical_cpus, 0);
+    ASSERT_EQ(environment.libraries.size(), 1u);
+    EXPECT_THAT(environment.libraries[0].note, HasSubstr(reason));
   }
 }
 
