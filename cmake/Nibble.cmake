@@ -31,7 +31,7 @@ endfunction()
 # nibble_test(NAME [DEPENDS target...] [SOURCES file...] [TIMEOUT seconds]): tests/unit/NAME/*.cpp or tests/NAME/*.cpp, and
 # SOURCES, as one GoogleTest executable.
 function(nibble_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "DEPENDS;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;ENVIRONMENT" "DEPENDS;SOURCES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/${name}/*.cpp
                                       ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp)
   if(NOT sources)
@@ -48,5 +48,6 @@ function(nibble_test name)
     NIBBLE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(test_${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   include(GoogleTest)
-  gtest_discover_tests(test_${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(test_${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()

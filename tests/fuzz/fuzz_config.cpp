@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/check_config.h"
+#include "load_everything.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const nibble::Checkpoint checkpoint = [] {
@@ -9,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     return made;
   }();
-  static_cast<void>(nibble::check_against_config(
-      checkpoint, {reinterpret_cast<const char*>(data), size}, "fuzz"));
+  const auto found =
+      nibble::check_against_config(checkpoint, {reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!found) nibble::check_message(found.error().message);
   return 0;
 }

@@ -130,7 +130,8 @@ TEST(BlockWeights, TypesAndSizesMustAgree) {
   };
   EXPECT_EQ(with("U8", {4, 16}, "F8_E4M3", {4, 2}), "");
   EXPECT_EQ(with("F4", {4, 32}, "F8_E4M3", {4, 2}), "");
-  EXPECT_EQ(with("U8", {4, 16}, "U8", {4, 1}), "");
+  EXPECT_THAT(with("U8", {4, 16}, "U8", {4, 1}),
+              HasSubstr("mxfp4, which knows no tensor scale, but 'x.weight_scale_2' is there"));
   EXPECT_THAT(with("BF16", {4, 32}, "F8_E4M3", {4, 2}),
               HasSubstr("'x.weight' is BF16 [4, 32]: codes are"));
   EXPECT_THAT(with("U8", {2, 4, 16}, "F8_E4M3", {4, 2}), HasSubstr("codes are U8 [rows, k / 2]"));
@@ -176,6 +177,36 @@ TEST(BlockWeights, DoubtfulScalesAreFindings) {
               ElementsAre(HasSubstr("x.weight_scale_2 is nan"),
                           HasSubstr("2 NaN block scales, first at row 1 block 1"),
                           HasSubstr("1 zero block scales, first at row 2 block 0")));
+}
+
+// torch's float8_e4m3fn has a sign, which the producers' multiplications keep; FP4 units have none.
+TEST(BlockWeights, NegativeScalesAreFindings) {
+  SafetensorsBuilder builder;
+  builder.add("x.weight", "U8", {1, 16}, std::string(16, '\x22'));
+  builder.add("x.weight_scale", "F8_E4M3", {1, 2}, "\x38\xb8");
+  builder.add("x.weight_scale_2", "F32", {}, packed(0.5f));
+  const auto built = parse(builder);
+  const auto weights = load_block_weights(built->checkpoint, "x");
+  ASSERT_TRUE(weights) << weights.error().message;
+  EXPECT_EQ(weights->negative_scales.count, 1);
+  EXPECT_THAT(weights->findings,
+              ElementsAre(HasSubstr("1 negative block scales, first at row 0 block 1")));
+  const auto view = weights->tensor.view();
+  EXPECT_EQ(dequantize_as(view, Convention::modelopt)[16], -0.5f);
+  EXPECT_EQ(dequantize_as(view, Convention::gguf)[16], 1.0f);
+  EXPECT_EQ(dequantize_exact(view)[16], 0.5f);
+}
+
+TEST(BlockWeights, AModuleWithCodesOfTwoConventionsMustBeNamedByItsCodes) {
+  auto builder = modelopt(1, 16);
+  builder.add("x.weight_packed", "U8", {1, 8}, codes(1, 16));
+  builder.add("x.weight_global_scale", "F32", {1}, packed(2.0f));
+  EXPECT_THAT(error_of(builder, "x"),
+              HasSubstr("'x' may mean x.weight_packed or x.weight: name one of them"));
+  const auto built = parse(builder);
+  EXPECT_EQ(load_block_weights(built->checkpoint, "x.weight")->convention, Convention::modelopt);
+  EXPECT_EQ(load_block_weights(built->checkpoint, "x.weight_packed")->convention,
+            Convention::compressed_tensors);
 }
 
 // scales = row * 16 + column mod 100, [128, 8].
@@ -233,6 +264,26 @@ TEST(CheckpointBugCases, C7_TheLayoutComesFromShapeOrDeclarationNeverFromTheName
               HasSubstr("take 832 bytes, it has 1024"));
 }
 
+// As many bytes as row-major scales take, but not their shape.
+TEST(CheckpointBugCases, C7_ADeclarationMustNotContradictShapeOrMetadata) {
+  const auto tiled = relayout(numbered_scales().view(), ScaleOrder::tiled_128x4).value();
+  EXPECT_EQ(error_of(with_scales(tiled, {32, 32}), "x"), "");
+  const auto not_row_major = HasSubstr("it is not row_major");
+  EXPECT_THAT(error_of(with_scales(tiled, {32, 32}), "x", {ScaleOrder::row_major}), not_row_major);
+  EXPECT_THAT(error_of(with_scales(tiled, {32, 32}, "false"), "x"), not_row_major);
+  EXPECT_THAT(error_of(with_scales(tiled, {8, 128}), "x", {ScaleOrder::row_major}), not_row_major);
+  EXPECT_EQ(error_of(with_scales(tiled, {1024}), "x", {ScaleOrder::row_major}), "");
+  EXPECT_THAT(error_of(with_scales(tiled, {1024}), "x"), HasSubstr("declare their layout"));
+  EXPECT_THAT(
+      error_of(with_scales(tiled, {128, 8}, "true"), "x", {ScaleOrder::row_major}),
+      HasSubstr(
+          "'x.weight_scale' is declared row_major, but the file's metadata says tiled_128x4"));
+  EXPECT_THAT(error_of(with_scales(tiled, {128, 8}, "true"), "x", {ScaleOrder::tiled_8x4}),
+              HasSubstr("is declared tiled_8x4"));
+  EXPECT_THAT(error_of(with_scales(tiled, {128, 8}, "perhaps"), "x"),
+              HasSubstr("metadata x.is_swizzled_scales is 'perhaps', not true or false"));
+}
+
 TEST(CheckpointBugCases, C8_ALayoutIsAppliedOnce) {
   const auto plain = numbered_scales();
   const auto once = relayout(plain.view(), ScaleOrder::tiled_128x4).value();
@@ -246,7 +297,7 @@ TEST(CheckpointBugCases, C8_ALayoutIsAppliedOnce) {
   // A declaration that contradicts the shape is refused.
   const auto odd = relayout(numbered_scales(130, 5).view(), ScaleOrder::tiled_128x4).value();
   EXPECT_THAT(error_of(with_scales(odd, {64, 32}), "x", {ScaleOrder::row_major}),
-              HasSubstr("take 650 bytes, it has 2048"));
+              HasSubstr("is F8_E4M3 [64, 32], where row-major scales are [130, 5]"));
 }
 
 TEST(CheckpointBugCases, E2_AMissingOrZeroScaleIsSaid) {

@@ -117,6 +117,34 @@ TEST(Safetensors, JsonOfStrangers) {
   EXPECT_THAT(error_of_header(std::string(1'000'000, '['), 0), HasSubstr("nested deeper"));
 }
 
+TEST(Safetensors, MessagesStayOneShortLine) {
+  for (const std::string name : {"a\\nb", "\\u001b[31m", "a\\u0000b", "\\u007f", "\\u0085"}) {
+    const auto error = error_of_header(
+        "{\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}}");
+    EXPECT_THAT(error, HasSubstr("a name is UTF-8 without control characters")) << name;
+    for (const char c : error) EXPECT_TRUE(c >= ' ' && c <= '~') << static_cast<int>(c);
+  }
+  EXPECT_EQ(error_of_header("{\"gew\xc3\xb6hnlich\":"
+                            "{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}}"),
+            "");
+  const std::string longest(1'000'000, 'n');
+  for (const std::string& header :
+       {"{\"" + longest + "\":5}", "{\"" + longest + "\":1,\"" + longest + "\":1}",
+        "{\"__metadata__\":{\"" + longest + "\":1}}",
+        entry("[8]", "[0,8]", "\"" + longest + "\"")}) {
+    const auto error = error_of_header(header);
+    EXPECT_THAT(error, HasSubstr("bytes)"));
+    EXPECT_LT(error.size(), 400u);
+  }
+}
+
+// Empty arrays take two dozen times their text in memory.
+TEST(Safetensors, JsonOfManyValuesIsRefusedBeforeItIsBuilt) {
+  std::string arrays = "{\"x\":[";
+  for (int i = 0; i < 4'200'000; ++i) arrays += "[],";
+  EXPECT_THAT(error_of_header(arrays + "0]}", 0), HasSubstr("header: more than 4194304 values"));
+}
+
 std::string error_of_index(const std::string& text) {
   const auto index = parse_shard_index(text, "i.json");
   return index ? "" : index.error().message;
@@ -182,6 +210,26 @@ TEST_F(Files, ShardsAreOneCheckpoint) {
   EXPECT_THAT(error_of(index), HasSubstr("three.safetensors: No such file"));
 }
 
+TEST_F(Files, MetadataOfOneShardSaysNothingOfAnother) {
+  const std::string codes(128 * 64, '\1'), scales(128 * 8, '\x38');
+  SafetensorsBuilder first, second;
+  first.add_metadata("is_swizzled_scales", "true");
+  for (const auto& [builder, module] : {std::pair{&first, "x"}, std::pair{&second, "y"}}) {
+    builder->add(std::string(module) + ".qdata", "U8", {128, 64}, codes);
+    builder->add(std::string(module) + ".scale", "F8_E4M3", {128, 8}, scales);
+  }
+  write("one.safetensors", first.build());
+  write("two.safetensors", second.build());
+  const auto index =
+      write("model.safetensors.index.json",
+            "{\"weight_map\":{\"x.qdata\":\"one.safetensors\",\"x.scale\":\"one.safetensors\","
+            "\"y.qdata\":\"two.safetensors\",\"y.scale\":\"two.safetensors\"}}");
+  const auto checkpoint = open_checkpoint(index);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  EXPECT_EQ(load_block_weights(*checkpoint, "x")->tensor.layout.order, ScaleOrder::tiled_128x4);
+  EXPECT_EQ(load_block_weights(*checkpoint, "y")->tensor.layout.order, ScaleOrder::row_major);
+}
+
 std::string error_of_gguf(const std::string& file) {
   const auto checkpoint = parse_gguf(bytes_of(file), "f.gguf");
   return checkpoint ? "" : checkpoint.error().message;
@@ -210,7 +258,7 @@ TEST(Gguf, HeaderIsChecked) {
   EXPECT_THAT(error_of_gguf(builder.build()), HasSubstr("GGUF version 1 is not read"));
   builder = one_tensor();
   builder.false_tensor_count = std::uint64_t{1} << 60;
-  EXPECT_THAT(error_of_gguf(builder.build()), HasSubstr("f.gguf: byte"));
+  EXPECT_THAT(error_of_gguf(builder.build()), HasSubstr("entries, at most 1048576 are read"));
   builder = one_tensor();
   builder.extra_pair_count = std::uint64_t{1} << 60;
   EXPECT_THAT(error_of_gguf(builder.build()), HasSubstr("f.gguf: byte"));
@@ -220,6 +268,31 @@ TEST(Gguf, HeaderIsChecked) {
     builder.alignment = alignment;
     EXPECT_THAT(error_of_gguf(builder.build()), HasSubstr("no power of two"));
   }
+}
+
+TEST(Gguf, NamesAreTextOfOneLine) {
+  for (const std::string name :
+       {"a\nb", "\x1b[31m", "\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xc2\x85"}) {
+    GgufBuilder builder;
+    builder.add_tensor(name, {32, 1}, 39, std::string(17, '\1'));
+    const auto error = error_of_gguf(builder.build());
+    EXPECT_THAT(error, HasSubstr("a name is UTF-8 without control characters"));
+    for (const char c : error) EXPECT_TRUE(c >= ' ' && c <= '~') << static_cast<int>(c);
+  }
+  GgufBuilder builder;
+  builder.add_tensor("gew\xc3\xb6hnlich \xe2\x82\xac \xf0\x9f\x98\x80", {32, 1}, 39,
+                     std::string(17, '\1'));
+  EXPECT_EQ(error_of_gguf(builder.build()), "");
+}
+
+// The tensor without elements is listed after the one that begins at the same place.
+TEST(Gguf, ATensorWithoutElementsLiesOverNone) {
+  GgufBuilder builder;
+  builder.false_offset = 32;
+  builder.add_tensor("v", {32, 1}, 39, std::string(17, '\1'));
+  builder.add_tensor("w", {32, 1}, 39, std::string(17, '\1'));
+  builder.add_tensor("e", {32, 0}, 39, "");
+  EXPECT_EQ(error_of_gguf(builder.build()), "");
 }
 
 TEST(Gguf, ValuesAreChecked) {

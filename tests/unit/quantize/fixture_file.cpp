@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 
+#include "checkpoint/checkpoint.h"
 #include "core/small_floats.h"
 
 namespace nibble::test {
@@ -15,22 +13,12 @@ namespace nibble::test {
 FixtureFile::FixtureFile(const std::string& path) : path_(path) { load(); }
 
 void FixtureFile::load() {
-  std::ifstream file(std::string(NIBBLE_TEST_DATA "/fixtures/") + path_, std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(file), {}};
-  std::uint64_t length = 0;
-  ASSERT_GE(whole.size(), sizeof length) << path_;
-  std::memcpy(&length, whole.data(), sizeof length);
-  ASSERT_LE(length, whole.size() - sizeof length) << path_;
-  const auto header = nlohmann::json::parse(whole.substr(sizeof length, length));
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    const std::size_t begin = sizeof length + length + entry["data_offsets"][0].get<std::size_t>();
-    const std::size_t end = sizeof length + length + entry["data_offsets"][1].get<std::size_t>();
-    ASSERT_LE(end, whole.size()) << path_ << " " << name;
-    tensors_[name] = {entry["dtype"],
-                      entry["shape"].get<std::vector<std::int64_t>>(),
-                      {whole.begin() + static_cast<std::ptrdiff_t>(begin),
-                       whole.begin() + static_cast<std::ptrdiff_t>(end)}};
+  const auto checkpoint = open_checkpoint(std::string(NIBBLE_TEST_DATA "/fixtures/") + path_);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  for (const auto& [name, tensor] : checkpoint->tensors) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(tensor.bytes.data());
+    tensors_[name] = {
+        std::string(nibble::name(tensor.type)), tensor.shape, {bytes, bytes + tensor.bytes.size()}};
   }
 }
 
