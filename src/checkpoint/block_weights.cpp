@@ -56,6 +56,7 @@ void count_scales(BlockWeights& weights) {
       const bool nvfp4 = view.format == Format::nvfp4;
       if (nvfp4 ? e4m3_is_nan(byte) : e8m0_is_nan(byte)) note(weights.nan_scales, row, block);
       if (nvfp4 && (byte & 0x7F) == 0) note(weights.zero_scales, row, block);
+      if (nvfp4 && byte > 0x80 && byte < 0xFF) note(weights.negative_scales, row, block);
     }
   }
   const auto report = [&weights](const ScaleCount& count, const char* what) {
@@ -65,6 +66,7 @@ void count_scales(BlockWeights& weights) {
   };
   report(weights.nan_scales, "NaN");
   report(weights.zero_scales, "zero");
+  report(weights.negative_scales, "negative");
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct BlockWeights {
   std::vector<std::string> used;  // the tensors that it was made of
   std::optional<float>
       activation_scale;  // multiplier of static activation quantization, where the file has one
-  ScaleCount nan_scales, zero_scales;
+  // Negative: a sign bit on an E4M3 scale, which the three producers decode and FP4 units ignore.
+  ScaleCount nan_scales, zero_scales, negative_scales;
   std::vector<std::string>
       findings;  // what is doubtful about it, a sentence each; empty for a sound one
 };

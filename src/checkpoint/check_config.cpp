@@ -9,6 +9,7 @@
 
 #include "checkpoint/block_weights.h"
 #include "checkpoint/parse_json.h"
+#include "checkpoint/untrusted_text.h"
 
 namespace nibble {
 namespace {
@@ -53,7 +54,7 @@ Result<Matcher> make_matcher(const std::string& pattern, const std::string& labe
   auto expression = std::make_shared<const RE2>(pattern.substr(3), options);
   if (!expression->ok()) {
     return fail(ErrorKind::corrupt, fmt::format("{}: exclusion '{}' is no regular expression: {}",
-                                                label, pattern, expression->error()));
+                                                label, shown(pattern), shown(expression->error())));
   }
   // From the start of the name, as Python's re.match.
   return [expression](const std::string& module) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "checkpoint/untrusted_text.h"
+
 namespace nibble {
 namespace {
 
@@ -33,8 +35,8 @@ Status take_tensors(Checkpoint& whole, Checkpoint& shard, const std::string& fil
     if (wanted_file != file) continue;
     const auto found = shard.tensors.find(name);
     if (found == shard.tensors.end()) {
-      return fail(ErrorKind::corrupt,
-                  fmt::format("{}: tensor '{}' is not in {}", whole.path, name, file));
+      return fail(ErrorKind::corrupt, fmt::format("{}: tensor '{}' is not in {}", whole.path,
+                                                  shown(name), shown(file)));
     }
     whole.tensors.insert(*found);
   }
@@ -68,9 +70,11 @@ Result<Checkpoint> open_folder(const std::string& path) {
     if (fs::exists(folder / name, ignored)) return open_checkpoint((folder / name).string());
   }
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    const auto extension = entry.path().extension();
-    if (extension == ".safetensors" || extension == ".gguf") files.push_back(entry.path().string());
+  for (auto entry = fs::directory_iterator(folder, ignored); entry != fs::directory_iterator();
+       entry.increment(ignored)) {
+    const auto& file = entry->path();
+    if (file.extension() == ".safetensors" || file.extension() == ".gguf")
+      files.push_back(file.string());
   }
   if (files.size() == 1) return open_file(files.front());
   return fail(ErrorKind::not_found,

@@ -78,9 +78,10 @@ struct StoredTensor {
 };
 
 struct Checkpoint {
-  std::string path;                                      // as it was asked for
-  std::map<std::string, StoredTensor> tensors;           // by name
-  std::map<std::string, std::string> metadata;           // texts that the files carry
+  std::string path;                             // as it was asked for
+  std::map<std::string, StoredTensor> tensors;  // by name
+  // By file, since what one shard says does not hold of another: the texts that it carries.
+  std::map<std::string, std::map<std::string, std::string>> metadata;
   std::vector<std::shared_ptr<const MappedFile>> files;  // what the spans point into
 
   const StoredTensor* find(std::string_view name) const;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "checkpoint/untrusted_text.h"
+
 namespace nibble {
 namespace {
 
@@ -23,6 +25,8 @@ constexpr Names kNames[] = {
     {Convention::torchao, ".qdata", ".scale", ".per_tensor_scale", nullptr, false},
     {Convention::modelopt, ".weight", ".weight_scale", ".weight_scale_2", ".input_scale", false},
 };
+
+bool is_codes_type(StoredType type) { return type == StoredType::u8 || type == StoredType::f4; }
 
 bool is_gguf_block(StoredType type) {
   return type == StoredType::ggml_mxfp4 || type == StoredType::ggml_nvfp4;
@@ -68,6 +72,7 @@ class Finder {
         tensor && is_gguf_block(tensor->type)) {
       return take_gguf(name + ".weight", *tensor);
     }
+    if (auto ok = check_one_meaning(name); !ok) return ok;
     for (const auto& names : kNames) {
       const std::string suffix = names.codes;
       const bool bare = name == suffix.substr(1);
@@ -87,6 +92,21 @@ class Finder {
     return not_found(name);
   }
 
+  // A module may hold the codes of one convention only; a codes tensor's own name is never in
+  // doubt.
+  Status check_one_meaning(const std::string& module) const {
+    std::vector<std::string> found;
+    for (const auto& names : kNames) {
+      const auto* tensor = checkpoint_.find(joined(module, names.codes));
+      if (tensor && is_codes_type(tensor->type) && checkpoint_.find(joined(module, names.scales)))
+        found.push_back(joined(module, names.codes));
+    }
+    if (found.size() < 2) return {};
+    return refuse(
+        ErrorKind::invalid_argument,
+        fmt::format("'{}' may mean {}: name one of them", shown(module), fmt::join(found, " or ")));
+  }
+
   Status take_gguf(const std::string& name, const StoredTensor& tensor) {
     parts_.codes = &tensor;
     parts_.codes_name = name;
@@ -100,23 +120,23 @@ class Finder {
     for (const auto& names : kNames) {
       if (checkpoint_.find(name + names.scales)) {
         return refuse(ErrorKind::not_found,
-                      fmt::format("'{0}{1}' is there, but no codes beside it ('{0}{2}')", name,
-                                  names.scales, names.codes));
+                      fmt::format("'{0}{1}' is there, but no codes beside it ('{0}{2}')",
+                                  shown(name), names.scales, names.codes));
       }
       if (checkpoint_.find(name + names.codes)) {
         return refuse(ErrorKind::not_found,
                       fmt::format("'{0}{1}' is there, but no block scales beside it ('{0}{2}')",
-                                  name, names.codes, names.scales));
+                                  shown(name), names.codes, names.scales));
       }
     }
     if (const auto* tensor = checkpoint_.find(name)) {
       return refuse(ErrorKind::invalid_argument,
                     fmt::format("tensor '{}' is {}: no 4-bit codes with a name that ends in "
                                 ".weight_packed, .weight or .qdata",
-                                name, shape_text(*tensor)));
+                                shown(name), shape_text(*tensor)));
     }
     return refuse(ErrorKind::not_found,
-                  fmt::format("no tensor '{}' among {}", name, checkpoint_.tensors.size()));
+                  fmt::format("no tensor '{}' among {}", shown(name), checkpoint_.tensors.size()));
   }
 
   Status read_gguf() {
@@ -159,7 +179,7 @@ class Finder {
   Status read_codes() {
     const auto& codes = *parts_.codes;
     const bool packed = codes.type == StoredType::u8;
-    if ((!packed && codes.type != StoredType::f4) || codes.shape.size() != 2) {
+    if (!is_codes_type(codes.type) || codes.shape.size() != 2) {
       return refuse(ErrorKind::corrupt,
                     fmt::format("tensor '{}' is {}: codes are U8 [rows, k / 2] or F4 [rows, k]",
                                 parts_.codes_name, shape_text(codes)));
@@ -194,47 +214,77 @@ class Finder {
                           parts_.info.columns / block_size(parts_.info.format)};
   }
 
-  // True, false, or nothing said.
-  std::optional<bool> metadata_says_tiled() const {
+  // What the metadata of the scales' own file says; nothing where it is silent.
+  Status read_said_layout(std::optional<ScaleOrder>& said) const {
+    const auto texts = checkpoint_.metadata.find(parts_.scales->file);
+    if (texts == checkpoint_.metadata.end()) return {};
     for (const auto& key : {module_ + ".is_swizzled_scales", std::string("is_swizzled_scales")}) {
-      const auto found = checkpoint_.metadata.find(key);
-      if (found == checkpoint_.metadata.end()) continue;
-      if (found->second == "true" || found->second == "True") return true;
-      if (found->second == "false" || found->second == "False") return false;
+      const auto found = texts->second.find(key);
+      if (found == texts->second.end()) continue;
+      const auto& text = found->second;
+      if (text == "true" || text == "True") {
+        said = ScaleOrder::tiled_128x4;
+      } else if (text == "false" || text == "False") {
+        said = ScaleOrder::row_major;
+      } else {
+        return refuse(ErrorKind::corrupt, fmt::format("metadata {} is '{}', not true or false",
+                                                      shown(key), shown(text)));
+      }
+      return {};
     }
-    return std::nullopt;
+    return {};
+  }
+
+  // Declared, or said by the metadata; nothing where it is left to the shape.
+  Status read_wanted_layout(const std::string& scales_name, std::optional<ScaleOrder>& wanted) {
+    std::optional<ScaleOrder> said;
+    if (auto ok = read_said_layout(said); !ok) return ok;
+    wanted = options_.declared_scales ? options_.declared_scales : said;
+    if (said && wanted != said) {
+      return refuse(ErrorKind::invalid_argument,
+                    fmt::format("tensor '{}' is declared {}, but the file's metadata says {}",
+                                scales_name, name(*wanted), name(*said)));
+    }
+    return {};
   }
 
   Status read_layout(const std::string& scales_name) {
     const auto& shape = parts_.scales->shape;
     set_layout(ScaleOrder::row_major);
     const std::int64_t rows = parts_.info.rows, blocks = parts_.info.layout.blocks;
+    // No shape is both: the tiles of a row have at least four times its blocks.
     const std::vector<std::int64_t> plain{rows, blocks},
-        torchao{divide_up(rows, 128) * 32, divide_up(blocks, 4) * 16};
-    const auto said = metadata_says_tiled();
-    if (options_.declared_scales) {
-      set_layout(*options_.declared_scales);
-    } else if (said) {
-      set_layout(*said ? ScaleOrder::tiled_128x4 : ScaleOrder::row_major);
-    } else if (shape == torchao) {
-      set_layout(ScaleOrder::tiled_128x4);
-    } else if (shape != plain) {
+        tiles{divide_up(rows, 128) * 32, divide_up(blocks, 4) * 16};
+    std::optional<ScaleOrder> wanted;
+    if (auto ok = read_wanted_layout(scales_name, wanted); !ok) return ok;
+    const auto refuse_shape = [&](const std::string& advice) {
       return refuse(ErrorKind::invalid_argument,
                     fmt::format("tensor '{}' is {}, where row-major scales are [{}, {}] and 128x4 "
-                                "tiles [{}, {}]: declare their "
-                                "layout (--scales {})",
-                                scales_name, shape_text(*parts_.scales), rows, blocks, torchao[0],
-                                torchao[1], all_names<ScaleOrder>()));
+                                "tiles [{}, {}]: {}",
+                                scales_name, shape_text(*parts_.scales), rows, blocks, tiles[0],
+                                tiles[1], advice));
+    };
+    if (wanted) {
+      set_layout(*wanted);
+      // A flat list has no shape to contradict the declaration.
+      if (wanted == ScaleOrder::row_major && shape != plain && shape.size() != 1)
+        return refuse_shape("it is not row_major");
+    } else if (shape == tiles) {
+      set_layout(ScaleOrder::tiled_128x4);
+    } else if (shape != plain) {
+      return refuse_shape("declare their layout (--scales " + all_names<ScaleOrder>() + ")");
     }
+    return check_scale_bytes(scales_name);
+  }
+
+  Status check_scale_bytes(const std::string& scales_name) const {
+    const auto& layout = parts_.info.layout;
     const auto stored = static_cast<std::int64_t>(parts_.scales->bytes.size());
-    if (stored != parts_.info.layout.bytes()) {
-      return refuse(
-          ErrorKind::corrupt,
-          fmt::format("tensor '{}' is {}: {} scales of [{}, {}] take {} bytes, it has {}",
-                      scales_name, shape_text(*parts_.scales), name(parts_.info.layout.order), rows,
-                      blocks, parts_.info.layout.bytes(), stored));
-    }
-    return {};
+    if (stored == layout.bytes()) return {};
+    return refuse(ErrorKind::corrupt,
+                  fmt::format("tensor '{}' is {}: {} scales of [{}, {}] take {} bytes, it has {}",
+                              scales_name, shape_text(*parts_.scales), name(layout.order),
+                              layout.rows, layout.blocks, layout.bytes(), stored));
   }
 
   Status read_scalars() {
@@ -243,6 +293,12 @@ class Finder {
     if (two_levels && !checkpoint_.find(scale) && names_->convention != Convention::torchao) {
       return refuse(ErrorKind::not_found, fmt::format("'{}' has no tensor scale beside it ('{}')",
                                                       parts_.codes_name, scale));
+    }
+    if (!two_levels && checkpoint_.find(scale)) {
+      return refuse(ErrorKind::corrupt,
+                    fmt::format("'{}' has the block scales of mxfp4, which knows no tensor scale, "
+                                "but '{}' is there",
+                                parts_.codes_name, scale));
     }
     if (two_levels && checkpoint_.find(scale)) {
       auto ok = read_scalar(scale, names_->divides, [this](float value) {

@@ -9,12 +9,14 @@
 #include <set>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/untrusted_text.h"
 
 namespace nibble {
 namespace {
 
 constexpr int kMostArrayLevels = 4;
 constexpr std::uint32_t kMostDimensions = 8;
+constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 20;  // keys, tensors
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
 constexpr std::uint64_t kDefaultAlignment = 32, kLargestAlignment = std::uint64_t{1} << 20;
 
@@ -131,18 +133,19 @@ std::uint64_t read_alignment(Cursor& cursor, std::uint32_t type) {
 }
 
 // Returns the alignment of the data.
-std::uint64_t read_pairs(Cursor& cursor, std::uint64_t count, Checkpoint& checkpoint) {
+std::uint64_t read_pairs(Cursor& cursor, std::uint64_t count, const std::string& label,
+                         Checkpoint& checkpoint) {
   std::uint64_t alignment = kDefaultAlignment;
   std::set<std::string_view> seen;
   for (std::uint64_t i = 0; i < count && cursor.ok(); ++i) {
     const auto key = cursor.take_text("a key");
     const auto type = cursor.take<std::uint32_t>("a value's type");
     if (!cursor.ok()) break;
-    if (!seen.insert(key).second) cursor.refuse(fmt::format("key '{}' stands twice", key));
+    if (!seen.insert(key).second) cursor.refuse(fmt::format("key '{}' stands twice", shown(key)));
     if (key == "general.alignment") {
       alignment = read_alignment(cursor, type);
     } else if (type == kString) {
-      checkpoint.metadata.emplace(key, cursor.take_text("a text"));
+      checkpoint.metadata[label].emplace(key, cursor.take_text("a text"));
     } else {
       skip_value(cursor, type, 0);
     }
@@ -176,6 +179,12 @@ void read_shape(Cursor& cursor, Info& info) {
 Info read_info(Cursor& cursor, const std::string& label) {
   Info info;
   info.name = cursor.take_text("a tensor's name");
+  if (!is_plain_name(info.name)) {
+    cursor.refuse(
+        fmt::format("tensor '{}': a name is UTF-8 without control characters, at most 1024 bytes",
+                    shown(info.name)));
+    return info;
+  }
   info.tensor.file = label;
   read_shape(cursor, info);
   const auto number = cursor.take<std::uint32_t>("a tensor's type");
@@ -204,8 +213,9 @@ Info read_info(Cursor& cursor, const std::string& label) {
 // Aligned, inside the file, none over another.
 Status place(std::vector<Info>& infos, std::span<const std::byte> data, std::uint64_t alignment,
              const std::string& label) {
-  std::sort(infos.begin(), infos.end(),
-            [](const Info& x, const Info& y) { return x.offset < y.offset; });
+  std::sort(infos.begin(), infos.end(), [](const Info& x, const Info& y) {
+    return std::pair(x.offset, x.bytes) < std::pair(y.offset, y.bytes);
+  });
   std::uint64_t used = 0;
   for (auto& info : infos) {
     const auto refuse = [&](const std::string& what) {
@@ -235,9 +245,13 @@ Result<Checkpoint> parse_gguf(std::span<const std::byte> bytes, const std::strin
     cursor.refuse(fmt::format("GGUF version {} is not read, 2 and 3 are", version));
   const auto tensor_count = cursor.take<std::uint64_t>("the tensor count");
   const auto pair_count = cursor.take<std::uint64_t>("the key count");
+  for (const auto count : {tensor_count, pair_count}) {
+    if (count > kMostEntries)
+      cursor.refuse(fmt::format("{} entries, at most {} are read", count, kMostEntries));
+  }
   Checkpoint checkpoint;
   checkpoint.path = label;
-  const auto alignment = read_pairs(cursor, pair_count, checkpoint);
+  const auto alignment = read_pairs(cursor, pair_count, label, checkpoint);
   std::vector<Info> infos;
   std::set<std::string> seen;
   for (std::uint64_t i = 0; i < tensor_count && cursor.ok(); ++i) {

@@ -6,10 +6,15 @@
 #include <set>
 #include <vector>
 
+#include "checkpoint/untrusted_text.h"
+
 namespace nibble {
 namespace {
 
 using Json = nlohmann::json;
+
+// A value takes up to 25 times its text in memory: this keeps a tree below some hundred megabytes.
+constexpr std::size_t kMostValues = std::size_t{1} << 22;
 
 // Looks at the events alone: what it lets pass is no deeper than the limit and says nothing twice,
 // so that the tree can be built safely afterwards.
@@ -19,13 +24,13 @@ class Inspector : public nlohmann::json_sax<Json> {
 
   const std::string& trouble() const { return trouble_; }
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool number_float(number_float_t, const string_t&) override { return count(); }
+  bool string(string_t&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
   bool start_object(std::size_t) override { return enter(); }
   bool end_object() override { return leave(); }
   bool start_array(std::size_t) override { return enter(); }
@@ -33,7 +38,7 @@ class Inspector : public nlohmann::json_sax<Json> {
 
   bool key(string_t& key) override {
     if (keys_.back().insert(key).second) return true;
-    trouble_ = fmt::format("key '{}' stands twice in one object", key);
+    trouble_ = fmt::format("key '{}' stands twice in one object", shown(key));
     return false;
   }
 
@@ -44,13 +49,19 @@ class Inspector : public nlohmann::json_sax<Json> {
   }
 
  private:
+  bool count() {
+    if (++values_ <= kMostValues) return true;
+    trouble_ = fmt::format("more than {} values", kMostValues);
+    return false;
+  }
+
   bool enter() {
     if (keys_.size() == most_levels_) {
       trouble_ = fmt::format("nested deeper than {} levels", most_levels_);
       return false;
     }
     keys_.emplace_back();
-    return true;
+    return count();
   }
 
   bool leave() {
@@ -58,7 +69,7 @@ class Inspector : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  std::size_t most_levels_;
+  std::size_t most_levels_, values_ = 0;
   std::vector<std::set<std::string>> keys_;
   std::string trouble_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON of strangers: depth limited, duplicate keys refused. For the .cpp files of this folder
-// alone.
+// JSON of strangers: depth and number of values limited, duplicate keys refused. For the .cpp files
+// of this folder alone.
 #pragma once
 
 #include <nlohmann/json.hpp>

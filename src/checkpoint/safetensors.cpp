@@ -8,6 +8,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/parse_json.h"
+#include "checkpoint/untrusted_text.h"
 
 namespace nibble {
 namespace {
@@ -53,16 +54,19 @@ Result<Entry> read_tensor(const std::string& name, const Json& value,
                           std::span<const std::byte> data, const std::string& label,
                           StoredTensor& tensor) {
   const auto refuse = [&](const std::string& what) {
-    return corrupt(label, fmt::format("tensor '{}': {}", name, what));
+    return corrupt(label, fmt::format("tensor '{}': {}", shown(name), what));
   };
+  if (!is_plain_name(name))
+    return refuse("a name is UTF-8 without control characters, at most 1024 bytes");
   if (!value.is_object()) return refuse("its header entry is no object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
     if (!value.contains(key)) return refuse(fmt::format("its header entry has no {}", key));
   }
   const auto type = safetensors_type(value["dtype"]);
   if (!type)
-    return refuse(fmt::format("dtype {} is not known",
-                              value["dtype"].dump(-1, ' ', true, Json::error_handler_t::replace)));
+    return refuse(
+        fmt::format("dtype {} is not known",
+                    shown(value["dtype"].dump(-1, ' ', true, Json::error_handler_t::replace))));
   tensor.type = *type;
   const auto elements = read_shape(value["shape"], tensor.shape);
   if (!elements) return refuse("shape is no list of sizes, or their product is too large");
@@ -78,9 +82,7 @@ Result<Entry> read_tensor(const std::string& name, const Json& value,
   }
   const auto bits = static_cast<std::uint64_t>(stored_bits(*type));
   const std::uint64_t bytes =
-      bits >= 8
-          ? (*elements > std::numeric_limits<std::uint64_t>::max() / 8 ? 0 : *elements * (bits / 8))
-          : (*elements + 1) / 2;
+      bits >= 8 ? *elements * (bits / 8) : (*elements + 1) / 2;  // below 2^63, see read_shape
   if (bytes != entry.end - entry.begin) {
     return refuse(fmt::format("{} bytes at {}..{}, but its shape and dtype {} take {}",
                               entry.end - entry.begin, entry.begin, entry.end, nibble::name(*type),
@@ -125,8 +127,10 @@ Result<Checkpoint> parse_safetensors(std::span<const std::byte> bytes, const std
   std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
   const auto rest = bytes.subspan(sizeof(header_bytes));
   if (header_bytes > rest.size() || header_bytes > kLargestHeaderBytes) {
-    return corrupt(label, fmt::format("the header is said to have {} bytes, {} follow",
-                                      header_bytes, rest.size()));
+    return corrupt(label,
+                   fmt::format("the header is said to have {} bytes; {} follow, and at most {} "
+                               "are read",
+                               header_bytes, rest.size(), kLargestHeaderBytes));
   }
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), header_bytes);
   const auto header = parse_untrusted_json(text, label + ": header", kHeaderLevels);
@@ -142,8 +146,8 @@ Result<Checkpoint> parse_safetensors(std::span<const std::byte> bytes, const std
       if (!value.is_object()) return corrupt(label, "__metadata__ is no object");
       for (const auto& [key, item] : value.items()) {
         if (!item.is_string())
-          return corrupt(label, fmt::format("__metadata__ '{}' is no text", key));
-        checkpoint.metadata[key] = item.get<std::string>();
+          return corrupt(label, fmt::format("__metadata__ '{}' is no text", shown(key)));
+        checkpoint.metadata[label][key] = item.get<std::string>();
       }
       continue;
     }
@@ -168,13 +172,13 @@ Result<std::map<std::string, std::string>> parse_shard_index(std::string_view te
   std::map<std::string, std::string> shards;
   for (const auto& [name, file] : (*index)["weight_map"].items()) {
     if (!file.is_string())
-      return corrupt(label, fmt::format("the file of tensor '{}' is no text", name));
+      return corrupt(label, fmt::format("the file of tensor '{}' is no text", shown(name)));
     const auto& shard = file.get_ref<const std::string&>();
     // A shard lies beside its index: no other folder is ever opened on an index's word.
     if (shard.empty() || shard == "." || shard == ".." || shard.find('/') != std::string::npos ||
         shard.find('\0') != std::string::npos) {
       return corrupt(label, fmt::format("tensor '{}' is in '{}', which is no file beside the index",
-                                        name, shard));
+                                        shown(name), shown(shard)));
     }
     shards[name] = shard;
   }

@@ -23,8 +23,8 @@ float gguf_scale(Format format, std::uint8_t byte) {
 // The one fp32 factor of a block, as the producer forms it.
 float block_factor(const BlockTensorView& tensor, std::uint8_t byte, Convention convention) {
   if (convention == Convention::gguf) return gguf_scale(tensor.format, byte);
-  const float scale = scale_value(tensor.format, byte);
-  if (tensor.format == Format::mxfp4) return scale;
+  if (tensor.format == Format::mxfp4) return e8m0_value(byte);
+  const float scale = e4m3_value(byte);
   if (convention == Convention::compressed_tensors && tensor.tensor_scale.divisor)
     return scale / *tensor.tensor_scale.divisor;
   return scale * tensor.tensor_scale.multiplier;

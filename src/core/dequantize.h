@@ -29,7 +29,8 @@ struct EnumNames<Convention> {
 std::vector<float> dequantize_exact(const BlockTensorView& tensor);
 
 // As the producer's own library decodes it (docs/checkpoints.md): fl(code * fl(s * g)), or fl(code
-// * fl(s / G)) for compressed_tensors. modelopt's NVFP4 and gguf give +0 for code 8. gguf applies
+// * fl(s / G)) for compressed_tensors. modelopt's NVFP4 and gguf give +0 for code 8. All but gguf
+// decode the sign of an E4M3 scale, which dequantize_exact ignores as FP4 units do. gguf applies
 // no tensor scale, and reads the scale bytes 0x7F as 0, 0xFF as 480 (NVFP4) and 0xFF as inf
 // (MXFP4).
 std::vector<float> dequantize_as(const BlockTensorView& tensor, Convention convention);
