@@ -44,6 +44,7 @@ struct Onednn {
 #define NIBBLE_MEMBER(function) decltype(&::function) function = nullptr;
   NIBBLE_ONEDNN(NIBBLE_MEMBER)
 #undef NIBBLE_MEMBER
+  int all_threads = 1;
   void (*set_num_threads)(int) =
       nullptr;  // OpenMP's, of the calling thread; none in a build with other threads
   dnnl_engine_t engine = nullptr;
@@ -68,6 +69,8 @@ Result<Onednn> load_onednn() {
 #undef NIBBLE_LOAD
   // Found through oneDNN's own dependencies.
   api.set_num_threads = reinterpret_cast<void (*)(int)>(library->symbol("omp_set_num_threads"));
+  if (auto* most = reinterpret_cast<int (*)()>(library->symbol("omp_get_max_threads")))
+    api.all_threads = most();
   const dnnl_version_t* version = api.dnnl_version();
   api.version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
   if (const auto status = api.dnnl_engine_create(&api.engine, dnnl_cpu, 0);
@@ -140,6 +143,8 @@ class Matmul final : public OnednnMatmul {
   }
 
   Status build(const GemmShape& shape, bool bf16) {
+    // A primitive never uses more threads than there were when it was made.
+    if (onednn()->set_num_threads) onednn()->set_num_threads(onednn()->all_threads);
     const auto type = bf16 ? dnnl_bf16 : dnnl_f32;
     const dnnl_dims_t a_sizes{shape.m, shape.k}, a_strides{shape.k, 1};
     const dnnl_dims_t b_sizes{shape.k, shape.n}, b_strides{1, shape.k};
