@@ -25,8 +25,9 @@ struct Case {
   std::uint64_t seed = 0;
   AccumulationClass accept = AccumulationClass::fp32;  // the worst class that is still correct
   double limit_s = kDefaultLimitS;
-  std::int64_t memory_limit_bytes = 0;  // of the child's address space beyond its start; 0: all memory
-  std::string weights_file, tensor;     // both empty: generated operands
+  std::int64_t memory_limit_bytes =
+      0;                             // of the child's address space beyond its start; 0: all memory
+  std::string weights_file, tensor;  // both empty: generated operands
   std::optional<ScaleOrder> declared_scales;  // of the tensor, where its file does not say
   int threads = 0;                            // 0: all that the process may use
 
