@@ -118,10 +118,10 @@ Result<Outcome> parse_answer(const std::string& answer, const std::string& nonce
                              const Case& the_case) {
   const auto refuse = [](const std::string& what) { return fail(ErrorKind::corrupt, what); };
   const auto end = answer.find('\n');
-  if (end + 1 != answer.size())
-    return refuse(fmt::format("{} bytes follow its line", answer.size() - end - 1));
   if (answer.compare(0, nonce.size() + 1, nonce + " ") != 0)
     return refuse("it does not repeat the case's number");
+  if (end + 1 != answer.size())
+    return refuse(fmt::format("{} bytes follow its line", answer.size() - end - 1));
   auto outcome =
       outcome_from_json(std::string_view(answer).substr(nonce.size() + 1, end - nonce.size() - 1));
   if (!outcome) return refuse(outcome.error().message);
