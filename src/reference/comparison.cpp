@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+
+#include "core/float_environment.h"
 
 namespace nibble {
 namespace {
@@ -71,9 +74,15 @@ double bound_factor(AccumulationClass accumulation, std::int64_t k) {
 
 double half_ulp(OutType type, double v) {
   const auto limits = limits_of(type);
-  const int exponent = v == 0 || !std::isfinite(v) ? limits.least_exponent : std::ilogb(v);
-  return std::ldexp(1.0, std::clamp(exponent, limits.least_exponent, limits.largest_exponent) -
-                             limits.significant_bits);
+  constexpr int kBias = 1023, kMantissaBits = 52;  // of a double
+  // Zero and a double's subnormals come out far below every least exponent.
+  const int exponent =
+      std::isfinite(v)
+          ? static_cast<int>(std::bit_cast<std::uint64_t>(std::fabs(v)) >> kMantissaBits) - kBias
+          : limits.least_exponent;
+  const int half = std::clamp(exponent, limits.least_exponent, limits.largest_exponent) -
+                   limits.significant_bits;
+  return std::bit_cast<double>(static_cast<std::uint64_t>(half + kBias) << kMantissaBits);
 }
 
 struct Comparison::Element {
@@ -118,7 +127,7 @@ bool Comparison::add_special(const Element& element) {
   return true;
 }
 
-void Comparison::add_element(const ExactPanel& panel, const Element& element, RowSums& sums) {
+void Comparison::add_element(const Element& element, RowSums& sums) {
   ++counts_.checked;
   if (add_special(element)) return;
   ++judged_;
@@ -128,7 +137,8 @@ void Comparison::add_element(const ExactPanel& panel, const Element& element, Ro
   if (element.out == 0 && element.expected_bits != 0 &&
       std::fabs(element.v) < least_normal(element.type)) {
     counts_.flushed += distance != 0;
-    if (policy_.flushes_subnormals) return;
+    // The least normal of f16 is 2^-14: too much to lose.
+    if (policy_.flushes_subnormals && element.type != OutType::f16) return;
   }
 
   const double half = half_ulp(element.type, element.v);
@@ -141,10 +151,8 @@ void Comparison::add_element(const ExactPanel& panel, const Element& element, Ro
                                 std::signbit(element.out) == std::signbit(element.v) &&
                                 std::fabs(element.v) >= overflow_threshold(element.type);
   const double size = beyond_threshold ? 0 : std::fabs(error);
-  const double fp32_bound =
-      half + element.magnitude * bound_factor(AccumulationClass::fp32, panel.k);
-  const double reduced_bound =
-      half + element.magnitude * bound_factor(AccumulationClass::reduced, panel.k);
+  const double fp32_bound = half + element.magnitude * fp32_factor_;
+  const double reduced_bound = half + element.magnitude * reduced_factor_;
   worst_fraction_ = std::max(worst_fraction_, size / fp32_bound);
   const bool not_exact = distance != 0, not_fp32 = size > fp32_bound,
              not_reduced = size > reduced_bound;
@@ -159,7 +167,7 @@ void Comparison::add_element(const ExactPanel& panel, const Element& element, Ro
   if (overflowed) return;
 
   ++compared_;
-  const double drift = drift_factor(panel.k) * element.magnitude;
+  const double drift = drift_factor_ * element.magnitude;
   sums.noise += error * error / (half * half / 3 + drift * drift);
   sums.signed_error += (element.v < 0 ? -error : element.v > 0 ? error : 0) / half;
   sums.out_v += element.out * element.v;
@@ -172,14 +180,17 @@ void Comparison::add(const ExactPanel& panel, const OutputView& output) {
                "a panel of another output");
   NIBBLE_CHECK(k_ == 0 || k_ == panel.k, "panels of one product share k");
   k_ = panel.k;
+  fp32_factor_ = bound_factor(AccumulationClass::fp32, k_);
+  reduced_factor_ = bound_factor(AccumulationClass::reduced, k_);
+  drift_factor_ = drift_factor(k_);
+  const DefaultFloatEnvironment environment;
   for (std::int64_t r = 0; r < panel.rows; ++r) {
     RowSums sums;
     const std::int64_t row = panel.row_begin + r;
     for (std::int64_t column = 0; column < panel.columns; ++column) {
       const auto i = static_cast<std::size_t>(r * panel.columns + column);
       const std::uint32_t bits = output.bits(row, column);
-      add_element(panel,
-                  {panel.out, row, column, bits, panel.rounded[i],
+      add_element({panel.out, row, column, bits, panel.rounded[i],
                    static_cast<double>(out_value(panel.out, bits)), panel.value[i],
                    panel.magnitude[i], !panel.outside_fp32.empty() && panel.outside_fp32[i] != 0},
                   sums);
@@ -276,6 +287,7 @@ Verdict judge(const Accuracy& accuracy) {
 }
 
 OutputStats output_stats(const OutputView& output) {
+  const DefaultFloatEnvironment environment;
   OutputStats stats;
   stats.all_zeros = output.rows * output.columns > 0;
   std::int64_t finite = 0;

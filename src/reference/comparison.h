@@ -38,7 +38,7 @@ class Comparison {
  private:
   struct Element;  // one output beside its exact value
   struct RowSums;  // of one row, in double, before they are added to the long double sums
-  void add_element(const ExactPanel& panel, const Element& element, RowSums& sums);
+  void add_element(const Element& element, RowSums& sums);
   bool add_special(const Element& element);
   void note_wrong(const Element& element, double bound);
   AccumulationClass accumulation(const std::optional<double>& noise) const;
@@ -46,6 +46,7 @@ class Comparison {
 
   ComparisonPolicy policy_;
   std::int64_t k_ = 0;
+  double fp32_factor_ = 0, reduced_factor_ = 0, drift_factor_ = 0;  // of this k
   std::int64_t beyond_exact_ = 0, beyond_fp32_ = 0,
                beyond_reduced_ = 0;  // elements outside each class's bound
   std::int64_t compared_ = 0;        // finite on both sides: what the sums below are over

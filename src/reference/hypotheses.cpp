@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/hypotheses.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "core/float_environment.h"
 #include "reference/hypothesis_patterns.h"
 #include "reference/hypothesis_readings.h"
 
@@ -29,17 +32,30 @@ bool try_patterns(std::span<const PatternHypothesis> patterns, const Evidence& e
   return false;
 }
 
+// Of the readings that fit, those that explain about as much as the best: the bound alone is wide
+// where k is large.
 void try_readings(const Evidence& evidence, Diagnosis& diagnosis) {
+  constexpr double kShareOfBest = 0.75;
+  std::vector<std::pair<const HypothesisInfo*, double>> fitting;
+  double best = 0;
   for (const auto& hypothesis : reading_hypotheses()) {
     const auto reading = hypothesis.read(evidence.request.inputs);
-    if (reading && fits(evidence.sample, *reading, evidence.request.policy.judge_noise))
-      note(diagnosis, hypothesis.info, "");
+    if (!reading) continue;
+    const auto bits =
+        explains(evidence.sample, evidence.expected, *reading, evidence.request.policy.judge_noise);
+    if (!bits) continue;
+    fitting.emplace_back(&hypothesis.info, *bits);
+    best = std::max(best, *bits);
+  }
+  for (const auto& [info, bits] : fitting) {
+    if (bits >= kShareOfBest * best) note(diagnosis, *info, "");
   }
 }
 
-Evidence gather(const DiagnosisRequest& request, const Mismatch& first) {
+Evidence gather(const DiagnosisRequest& request, const Accuracy& accuracy) {
   const auto shape = shape_of(request.inputs);
-  Evidence evidence{request, honest_reading(request.inputs), {}, {}, false};
+  const Mismatch first = accuracy.first_mismatch.value_or(Mismatch{});
+  Evidence evidence{request, accuracy, honest_reading(request.inputs), {}, {}, false};
   evidence.sample = take_sample(request.output, shape.k, spread(shape.m, first.row),
                                 spread(shape.n, first.column), request.output.type);
   evidence.expected =
@@ -62,10 +78,11 @@ std::span<const HypothesisInfo> hypotheses() {
 }
 
 Result<std::optional<Diagnosis>> diagnose(const DiagnosisRequest& request) {
+  const DefaultFloatEnvironment environment;
   const auto accuracy = compare(request.inputs, request.output, request.policy);
   if (!accuracy) return tl::unexpected(accuracy.error());
   if (accuracy->why_wrong.empty() || accuracy->checked == 0) return std::nullopt;
-  const Evidence evidence = gather(request, accuracy->first_mismatch.value_or(Mismatch{}));
+  const Evidence evidence = gather(request, *accuracy);
   Diagnosis diagnosis;
   const bool settled = try_patterns(pattern_hypotheses(), evidence, diagnosis);
   // Where the sample is right as it is, any hypothesis that changes little would fit.

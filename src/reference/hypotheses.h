@@ -31,9 +31,10 @@ struct DiagnosisRequest {
   ComparisonPolicy policy;
 };
 
-// nullopt: the output is right, or none fits. looks_like holds names, some with a detail:
-// "k_tail_dropped (16 elements)". Predictions are compared on at most 64 x 64 outputs, the first
-// wrong one among them; what was left unwritten is looked for in all. Errors: as compare().
+// nullopt: the output is right, none fits, or the outputs are too few to rule out chance.
+// looks_like holds names, some with a detail: "k_tail_dropped (16 elements)". Predictions are
+// compared on at most 64 x 64 outputs, the first wrong one among them; what was left unwritten is
+// looked for in all. Errors: as compare().
 Result<std::optional<Diagnosis>> diagnose(const DiagnosisRequest& request);
 
 }  // namespace nibble

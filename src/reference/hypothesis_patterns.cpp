@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "reference/hypothesis_sample_patterns.h"
+
 namespace nibble {
 namespace {
 
-using Detail = std::optional<std::string>;
 using Indices = std::vector<std::int64_t>;
-
-bool judges_noise(const Evidence& evidence) { return evidence.request.policy.judge_noise; }
 
 template <class Is>
 bool every_output(const OutputView& output, Is is) {
@@ -139,151 +138,38 @@ Detail last_tile_missing(const Evidence& evidence, bool rows) {
 Detail last_m_tile_missing(const Evidence& evidence) { return last_tile_missing(evidence, true); }
 Detail last_n_tile_missing(const Evidence& evidence) { return last_tile_missing(evidence, false); }
 
-// The buffer holds D^T: [n, m] where [m, n] was wanted.
-Detail output_transposed(const Evidence& evidence) {
-  const auto& output = evidence.request.output;
-  constexpr std::size_t kPlaces = 200;
-  const std::size_t all = evidence.sample.out.size(),
-                    step = std::max<std::size_t>(1, all / kPlaces) | 1;
-  for (std::size_t i = 0; i < all; i += step) {
-    const auto row = evidence.sample.rows[i / evidence.sample.columns.size()];
-    const auto column = evidence.sample.columns[i % evidence.sample.columns.size()];
-    const std::int64_t place = row * output.columns + column;
-    const auto predicted =
-        predict(evidence.honest, {place % output.rows}, {place / output.rows}, evidence.sample.k);
-    if (!is_within_bound(output.type, evidence.sample.out[i], predicted.front(), evidence.sample.k))
-      return std::nullopt;
-  }
-  return all > 0 ? Detail("") : std::nullopt;
-}
-
-Detail misread_as(const Evidence& evidence, OutType declared, OutType written) {
-  if (evidence.request.output.type != declared) return std::nullopt;
-  const auto sample = take_sample(evidence.request.output, evidence.sample.k, evidence.sample.rows,
-                                  evidence.sample.columns, written);
-  return fits(sample, evidence.expected, false) ? Detail("") : std::nullopt;
-}
-
-Detail f16_in_bf16(const Evidence& evidence) {
-  return misread_as(evidence, OutType::bf16, OutType::f16);
-}
-Detail bf16_in_f16(const Evidence& evidence) {
-  return misread_as(evidence, OutType::f16, OutType::bf16);
-}
-
-// Each sampled line of the output is some line of the right result.
-Detail lines_permuted(const Evidence& evidence, bool rows) {
-  constexpr std::int64_t kAcross = 12;
-  constexpr std::int64_t kMostElements = std::int64_t{1}
-                                         << 26;  // of the operand that is read whole
-  const auto& output = evidence.request.output;
-  const std::int64_t count = rows ? output.rows : output.columns, k = evidence.sample.k;
-  if (count < 2 || k == 0 || count > kMostElements / k) return std::nullopt;
-  Indices all(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
-  const auto lines = spread(count, -1);
-  const auto across = spread(rows ? output.columns : output.rows, -1, kAcross);
-  const auto predicted =
-      rows ? predict(evidence.honest, all, across, k) : predict(evidence.honest, across, all, k);
-  const auto is_line = [&](std::int64_t line, std::int64_t of) {
-    for (std::size_t i = 0; i < across.size(); ++i) {
-      const auto bits = rows ? output.bits(line, across[i]) : output.bits(across[i], line);
-      const auto& expected = rows ? predicted[static_cast<std::size_t>(of) * across.size() + i]
-                                  : predicted[i * all.size() + static_cast<std::size_t>(of)];
-      if (!is_within_bound(output.type, static_cast<double>(out_value(output.type, bits)), expected,
-                           k))
-        return false;
-    }
-    return true;
-  };
-  std::string detail;
-  int moved = 0;
-  for (const auto line : lines) {
-    if (is_line(line, line)) continue;
-    const auto of = std::find_if(all.begin(), all.end(),
-                                 [&](std::int64_t each) { return is_line(line, each); });
-    if (of == all.end()) return std::nullopt;
-    if (++moved <= 3)
-      detail += fmt::format("{}{} {} holds {}", moved > 1 ? ", " : "", rows ? "row" : "column",
-                            line, *of);
-  }
-  if (moved == 0) return std::nullopt;
-  return detail + (moved > 3 ? ", ..." : "");
-}
-
-Detail rows_permuted(const Evidence& evidence) { return lines_permuted(evidence, true); }
-Detail columns_permuted(const Evidence& evidence) { return lines_permuted(evidence, false); }
-
-// The sum stops early: the smallest number of left-out elements that a few outputs agree on,
-// checked on all.
-Detail k_tail_dropped(const Evidence& evidence) {
-  constexpr std::int64_t kProbes = 4;
-  const auto& sample = evidence.sample;
-  const std::int64_t k = sample.k;
-  const auto rows = spread(static_cast<std::int64_t>(sample.rows.size()), -1, kProbes);
-  const auto columns = spread(static_cast<std::int64_t>(sample.columns.size()), -1, kProbes);
-  std::vector<bool> possible(static_cast<std::size_t>(k), true);  // [t]: t elements left out
-  for (const auto r : rows) {
-    for (const auto c : columns) {
-      const auto row = sample.rows[static_cast<std::size_t>(r)],
-                 column = sample.columns[static_cast<std::size_t>(c)];
-      const double out = sample.out[static_cast<std::size_t>(r) * sample.columns.size() +
-                                    static_cast<std::size_t>(c)];
-      double sum = 0, size = 0;
-      for (std::int64_t i = 0; i < k; ++i) {
-        const double product = evidence.honest.a(row, i) * evidence.honest.b(column, i);
-        sum += product;
-        size += std::fabs(product);
-        const Predicted predicted{evidence.honest.alpha * sum,
-                                  std::fabs(evidence.honest.alpha) * size};
-        const auto left_out = static_cast<std::size_t>(k - 1 - i);
-        if (possible[left_out])
-          possible[left_out] = is_within_bound(sample.type, out, predicted, k);
-      }
-    }
-  }
-  for (std::int64_t left_out = 1; left_out < k; ++left_out) {
-    if (!possible[static_cast<std::size_t>(left_out)]) continue;
-    Reading reading = evidence.honest;
-    reading.a = [a = evidence.honest.a, end = k - left_out](std::int64_t row, std::int64_t column) {
-      return column < end ? a(row, column) : 0.0;
-    };
-    if (fits(sample, reading, judges_noise(evidence))) return fmt::format("{} elements", left_out);
-  }
-  return std::nullopt;
-}
-
-Detail power_of_two_off(const Evidence& evidence) {
-  double out_v = 0, v_v = 0;
-  for (std::size_t i = 0; i < evidence.sample.out.size(); ++i) {
-    const double out = evidence.sample.out[i], v = evidence.expected[i].value;
-    if (!std::isfinite(out) || !std::isfinite(v)) continue;
-    out_v += out * v;
-    v_v += v * v;
-  }
-  if (!(out_v > 0) || !(v_v > 0)) return std::nullopt;
-  const auto exponent = static_cast<int>(std::lround(std::log2(out_v / v_v)));
-  if (exponent == 0) return std::nullopt;
-  Reading reading = evidence.honest;
-  reading.alpha = std::ldexp(reading.alpha, exponent);
-  if (!fits(evidence.sample, reading, judges_noise(evidence))) return std::nullopt;
-  return fmt::format("2^{}", exponent);
-}
-
 // Every output within `factor` * S of what is expected.
 bool is_within(const Evidence& evidence, double factor) {
   const auto& sample = evidence.sample;
+  bool any = false;
   for (std::size_t i = 0; i < sample.out.size(); ++i) {
     const auto& expected = evidence.expected[i];
-    if (std::isnan(sample.out[i]) && std::isnan(expected.value)) continue;
+    if (!expected.has_fp32_answer || (std::isnan(sample.out[i]) && std::isnan(expected.value)))
+      continue;
     const double bound = half_ulp(sample.type, expected.value) + expected.magnitude * factor;
     if (!(std::fabs(sample.out[i] - expected.value) <= bound)) return false;
+    any = true;
   }
-  return !sample.out.empty();
+  return any;
+}
+
+// Right but for one factor that all outputs share: no matter of precision.
+bool is_a_factor(const Evidence& evidence) {
+  if (!evidence.accuracy.gain) return false;
+  // How far off the gain may be by itself, beside the part that is allowed to all.
+  const double uncertainty = *evidence.accuracy.gain_tolerance - 1e-3;
+  auto scaled = evidence.expected;
+  for (auto& each : scaled) {
+    each.slack += std::fabs(each.value) * uncertainty;
+    each.value *= *evidence.accuracy.gain;
+    each.magnitude *= std::fabs(*evidence.accuracy.gain);
+  }
+  return fits(evidence.sample, scaled, true);
 }
 
 bool is_reduced(const Evidence& evidence) {
-  return is_within(evidence, bound_factor(AccumulationClass::reduced, evidence.sample.k));
+  return is_within(evidence, bound_factor(AccumulationClass::reduced, evidence.sample.k)) &&
+         !is_a_factor(evidence);
 }
 
 // An f32 output that is alpha times a number of eleven significant bits, everywhere.
@@ -358,8 +244,8 @@ constexpr PatternHypothesis kPrecision[] = {
     {{"fp16_accumulation", "Sums are held in fp16: eleven significant bits, largest 65504."},
      fp16_accumulation},
     {{"reduced_precision",
-      "Right but for its precision: a short accumulator, or weights rounded to 16 bits with their "
-      "tensor scale."},
+      "Right but for its precision: a short accumulator, weights rounded to 16 bits with their "
+      "tensor scale, or one of many products lost."},
      reduced_precision},
 };
 

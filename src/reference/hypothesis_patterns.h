@@ -16,6 +16,7 @@ namespace nibble {
 // What the patterns are looked for in.
 struct Evidence {
   const DiagnosisRequest& request;
+  const Accuracy& accuracy;
   Reading honest;
   Sample sample;
   std::vector<Predicted> expected;  // of the sample, honest

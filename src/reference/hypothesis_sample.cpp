@@ -11,6 +11,26 @@ namespace {
 
 constexpr std::int64_t kCornerSide = 8;
 
+// Sums of finite operands that leave the fp32 range have no answer; inf and NaN operands have one.
+bool has_fp32_answer(double size, double alpha) {
+  const double largest = std::max(size, alpha * size);
+  return !std::isfinite(largest) || largest < 0x1p128;
+}
+
+// Where every product may lie below 2^-126 and be flushed, as ExactPanel::outside_fp32 has it.
+double flush_slack(double size, double alpha, std::int64_t k) {
+  const auto products = static_cast<double>(k);
+  return size < products * 0x1p-102 ? std::min(size, products * 0x1p-126) * alpha : 0;
+}
+
+// What an honest kernel strays by.
+double honest_error(OutType type, const Predicted& predicted, std::int64_t k) {
+  const double half = half_ulp(type, predicted.value);
+  const double drift =
+      std::ldexp(1 + std::sqrt(static_cast<double>((k + 15) / 16)) / 4, -24) * predicted.magnitude;
+  return std::sqrt(half * half / 3 + drift * drift) + predicted.slack;
+}
+
 // [indices, k]: the operand's rows at `indices`.
 std::vector<double> read_rows(const std::function<double(std::int64_t, std::int64_t)>& value,
                               const std::vector<std::int64_t>& indices, std::int64_t k) {
@@ -42,8 +62,9 @@ Predicted dot(const double* a, const double* b, std::int64_t k, const Reading& r
     sum += a[i] * b[i];
     size += std::fabs(a[i] * b[i]);
   }
-  const double value = reading.alpha * sum;
-  return {reading.absolute ? std::fabs(value) : value, std::fabs(reading.alpha) * size};
+  const double value = reading.alpha * sum, alpha_size = std::fabs(reading.alpha);
+  return {reading.absolute ? std::fabs(value) : value, alpha_size * size,
+          flush_slack(size, alpha_size, k), has_fp32_answer(size, alpha_size)};
 }
 
 Sample corner_of(const Sample& sample) {
@@ -110,6 +131,7 @@ std::vector<Predicted> predict(const Reading& reading, const std::vector<std::in
 }
 
 bool is_within_bound(OutType type, double out, const Predicted& predicted, std::int64_t k) {
+  if (!predicted.has_fp32_answer) return true;
   if (std::isnan(predicted.value) || std::isnan(out))
     return std::isnan(predicted.value) && std::isnan(out);
   if (std::isinf(out) || std::isinf(predicted.value)) {
@@ -119,22 +141,22 @@ bool is_within_bound(OutType type, double out, const Predicted& predicted, std::
            std::fabs(predicted.value) >= largest;
   }
   const double bound = half_ulp(type, predicted.value) +
-                       predicted.magnitude * bound_factor(AccumulationClass::fp32, k);
+                       predicted.magnitude * bound_factor(AccumulationClass::fp32, k) +
+                       predicted.slack;
   return std::fabs(out - predicted.value) <= bound;
 }
 
 bool fits(const Sample& sample, const std::vector<Predicted>& predicted, bool judge_noise) {
   double noise = 0;
   std::int64_t count = 0;
-  const double drift_factor =
-      std::ldexp(1 + std::sqrt(static_cast<double>((sample.k + 15) / 16)) / 4, -24);
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     if (!is_within_bound(sample.type, sample.out[i], predicted[i], sample.k)) return false;
-    if (!std::isfinite(sample.out[i]) || !std::isfinite(predicted[i].value)) continue;
-    const double half = half_ulp(sample.type, predicted[i].value),
-                 drift = drift_factor * predicted[i].magnitude;
-    const double error = sample.out[i] - predicted[i].value;
-    noise += error * error / (half * half / 3 + drift * drift);
+    if (!predicted[i].has_fp32_answer || !std::isfinite(sample.out[i]) ||
+        !std::isfinite(predicted[i].value))
+      continue;
+    const double error =
+        (sample.out[i] - predicted[i].value) / honest_error(sample.type, predicted[i], sample.k);
+    noise += error * error;
     ++count;
   }
   if (!judge_noise || count == 0) return !predicted.empty();
@@ -142,11 +164,39 @@ bool fits(const Sample& sample, const std::vector<Predicted>& predicted, bool ju
          1.15 + 3 / std::sqrt(static_cast<double>(count));
 }
 
-bool fits(const Sample& sample, const Reading& reading, bool judge_noise) {
-  if (sample.out.empty()) return false;
+double evidence_bits(OutType type, double out, const Predicted& expected,
+                     const Predicted& predicted, std::int64_t k) {
+  constexpr double kMostBits = 24, kBitsOfSpecial = 4;
+  if (!expected.has_fp32_answer || !predicted.has_fp32_answer) return 0;
+  const bool finite =
+      std::isfinite(out) && std::isfinite(expected.value) && std::isfinite(predicted.value);
+  if (!finite || predicted.magnitude == 0)
+    return is_within_bound(type, out, expected, k) ? 0 : kBitsOfSpecial;
+  const double least = honest_error(type, predicted, k);
+  const double ratio = std::max(least, std::fabs(out - expected.value)) /
+                       std::max(least, std::fabs(out - predicted.value));
+  return std::clamp(std::log2(ratio), -kMostBits, kMostBits);
+}
+
+std::optional<double> explains(const Sample& sample, const std::vector<Predicted>& expected,
+                               const std::vector<Predicted>& predicted, bool judge_noise,
+                               double alternatives) {
+  if (!fits(sample, predicted, judge_noise)) return std::nullopt;
+  double bits = 0;
+  for (std::size_t i = 0; i < predicted.size(); ++i)
+    bits += evidence_bits(sample.type, sample.out[i], expected[i], predicted[i], sample.k);
+  if (bits < kLeastEvidenceBits + std::log2(alternatives)) return std::nullopt;
+  return bits;
+}
+
+std::optional<double> explains(const Sample& sample, const std::vector<Predicted>& expected,
+                               const Reading& reading, bool judge_noise, double alternatives) {
+  if (sample.out.empty()) return std::nullopt;
   const Sample corner = corner_of(sample);
-  if (!fits(corner, predict(reading, corner.rows, corner.columns, sample.k), false)) return false;
-  return fits(sample, predict(reading, sample.rows, sample.columns, sample.k), judge_noise);
+  if (!fits(corner, predict(reading, corner.rows, corner.columns, sample.k), false))
+    return std::nullopt;
+  return explains(sample, expected, predict(reading, sample.rows, sample.columns, sample.k),
+                  judge_noise, alternatives);
 }
 
 }  // namespace nibble

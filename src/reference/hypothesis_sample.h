@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "reference/hypotheses.h"
@@ -40,6 +41,8 @@ Sample take_sample(const OutputView& output, std::int64_t k, std::vector<std::in
 // What is expected of one output.
 struct Predicted {
   double value = 0, magnitude = 0;  // v and S
+  double slack = 0;                 // beside the bound: what flushed products may take away
+  bool has_fp32_answer = true;      // else anything may come out, and nothing follows from it
 };
 
 // [rows, columns], in double: the error against the real sum is far below every bound here.
@@ -50,10 +53,26 @@ std::vector<Predicted> predict(const Reading& reading, const std::vector<std::in
 bool is_within_bound(OutType type, double out, const Predicted& predicted, std::int64_t k);
 
 // Every output of the sample is within the bound, and where noise is judged, so is the noise of
-// all.
+// all. Takes any list of outputs, not only rows x columns.
 bool fits(const Sample& sample, const std::vector<Predicted>& predicted, bool judge_noise);
 
-// Tries a corner of the sample first: most hypotheses fail there.
-bool fits(const Sample& sample, const Reading& reading, bool judge_noise);
+// How much better than `expected` a prediction explains one output: the binary logarithm of the
+// ratio of their errors, each at least what honest accumulation makes. At most 24 (an f32 output's
+// worth); a zero, an inf or a NaN that comes as predicted counts 4: zeros have many causes.
+double evidence_bits(OutType type, double out, const Predicted& expected,
+                     const Predicted& predicted, std::int64_t k);
+
+// A fit with less evidence may be chance. There are about 50 hypotheses; those that choose among
+// `alternatives` need log2(alternatives) more.
+inline constexpr double kLeastEvidenceBits = 16;
+
+// The evidence for a prediction over the sample; nullopt where it does not fit or may be chance.
+std::optional<double> explains(const Sample& sample, const std::vector<Predicted>& expected,
+                               const std::vector<Predicted>& predicted, bool judge_noise,
+                               double alternatives = 1);
+
+// The same for a reading. Tries a corner of the sample first: most hypotheses fail there.
+std::optional<double> explains(const Sample& sample, const std::vector<Predicted>& expected,
+                               const Reading& reading, bool judge_noise, double alternatives = 1);
 
 }  // namespace nibble

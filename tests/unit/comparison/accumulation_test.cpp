@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Honest kernels are fp32 in every order; reduced ones are called what they are.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -93,39 +94,40 @@ std::vector<std::byte> rounded_weights(const RandomProblem& problem, OutType out
   return output;
 }
 
+// Incorrect by default. Where it is asked for, correct but for what the gain says: a short sum that
+// is cut off, not rounded, loses up to a few thousandths of long sums (simulated with numpy, k =
+// 6144: gain 0.9987 .. 0.9999).
 void expect_reduced(const RandomProblem& problem, const std::vector<std::byte>& output, OutType out,
-                    const char* what) {
+                    const std::string& what, bool may_lose_gain = false) {
+  SCOPED_TRACE(what + " k=" + std::to_string(problem.k) + " " + std::string(name(out)));
   const auto strict = problem.judge(output, out);
-  EXPECT_EQ(strict.accumulation, AccumulationClass::reduced)
-      << what << " k=" << problem.k << " " << name(out) << " noise " << *strict.noise;
-  EXPECT_NE(strict.why_wrong, "") << what;
+  EXPECT_EQ(strict.accumulation, AccumulationClass::reduced) << "noise " << *strict.noise;
   EXPECT_TRUE(std::holds_alternative<Incorrect>(judge(strict)));
+  const auto accepted = problem.judge(output, out, AccumulationClass::reduced);
+  EXPECT_EQ(accepted.accumulation, AccumulationClass::reduced);
+  EXPECT_EQ(accepted.wrong, 0);
+  if (may_lose_gain && !accepted.why_wrong.empty()) {
+    EXPECT_THAT(accepted.why_wrong, testing::StartsWith("gain 0.99"));
+  } else {
+    EXPECT_EQ(accepted.why_wrong, "");
+    EXPECT_TRUE(std::holds_alternative<Correct>(judge(accepted)));
+  }
 }
 
-TEST(ReducedAccumulation, IsCalledReduced) {
+TEST(ReducedAccumulation, IsReducedAndCorrectWhereAskedFor) {
   for (const auto a : kActivations) {
     for (const std::int64_t k : {std::int64_t{256}, std::int64_t{6144}}) {
       const RandomProblem problem(a, 16, 16, k);
+      const auto short_sums = [](Products p) { return accumulate::aligned(p, 13, 32); };
       for (const auto out : {OutType::f32, OutType::f16}) {
         expect_reduced(problem, problem.run(accumulate::fp16, out), out, "fp16 sums");
-        expect_reduced(problem,
-                       problem.run([](Products p) { return accumulate::aligned(p, 13, 32); }, out),
-                       out, "13 bits");
+        expect_reduced(problem, problem.run(short_sums, out), out, "13 bits", k == 6144);
         expect_reduced(problem, rounded_weights(problem, out, true), out, "weights to bf16");
         if (out == OutType::f32)
           expect_reduced(problem, rounded_weights(problem, out, false), out, "weights to f16");
       }
     }
   }
-}
-
-TEST(ReducedAccumulation, IsCorrectWhereAskedFor) {
-  const RandomProblem problem(Activation::nvfp4, 24, 24, 256);
-  const auto accepted = problem.judge(rounded_weights(problem, OutType::f32, false), OutType::f32,
-                                      AccumulationClass::reduced);
-  EXPECT_EQ(accepted.why_wrong, "");
-  EXPECT_EQ(accepted.accumulation, AccumulationClass::reduced);
-  EXPECT_TRUE(std::holds_alternative<Correct>(judge(accepted)));
 }
 
 }  // namespace

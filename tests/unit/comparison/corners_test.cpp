@@ -7,6 +7,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "reference/comparison.h"
 
@@ -116,6 +119,33 @@ TEST(Corners, SubnormalsMayBeFlushedWhereTheContractSaysSo) {
   normal.add_f32(std::ldexp(1.0, -126), std::ldexp(1.0, -126), 0.0f);
   EXPECT_EQ(normal.judge({AccumulationClass::fp32, false, true}).wrong, 1);
 }
+
+// Its least normal is 2^-14: 0 in place of a subnormal is an error whatever the contract says.
+TEST(Corners, SubnormalsOfF16AreNotFlushed) {
+  Row row;
+  row.type = OutType::f16;
+  row.add(std::ldexp(5.0, -20), std::ldexp(5.0, -20), 5 << 4, 0);
+  EXPECT_EQ(row.judge({AccumulationClass::fp32, false, true}).wrong, 1);
+}
+
+#if defined(__SSE2__)
+// Libraries built with -ffast-math leave the thread so; subnormals are what they are all the same.
+TEST(Corners, SubnormalsAreReadWhereTheThreadFlushesThem) {
+  Row row;
+  row.add_f32(std::ldexp(5.0, -140), std::ldexp(5.0, -140), std::ldexp(5.0f, -140));
+  const float subnormal = std::ldexp(5.0f, -140);
+  const OutputView view{OutType::f32, 1, 1, 4, std::as_bytes(std::span(&subnormal, 1))};
+  constexpr unsigned kFlushToZero = 1u << 15, kDenormalsAreZero = 1u << 6;
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | kFlushToZero | kDenormalsAreZero);
+  const auto accuracy = row.judge();
+  const auto stats = output_stats(view);
+  _mm_setcsr(before);
+  EXPECT_EQ(accuracy.accumulation, AccumulationClass::exact);
+  EXPECT_EQ(accuracy.flushed, 0);
+  EXPECT_FALSE(stats.all_zeros);
+}
+#endif
 
 TEST(Corners, NanMeetsNan) {
   const auto nan_bits = std::bit_cast<std::uint32_t>(std::numeric_limits<float>::quiet_NaN());

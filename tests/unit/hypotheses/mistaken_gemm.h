@@ -139,7 +139,7 @@ class Problem {
     DiagnosisRequest request{inputs(),
                              {s.out, s.shape.m, s.shape.n, s.shape.n * out_bytes(s.out), bytes},
                              poison,
-                             {AccumulationClass::fp32, true, false}};
+                             {AccumulationClass::fp32, judge_noise, false}};
     const auto diagnosis = diagnose(request);
     EXPECT_TRUE(diagnosis) << diagnosis.error().message;
     return *diagnosis ? (*diagnosis)->looks_like : std::vector<std::string>{};
@@ -164,6 +164,7 @@ class Problem {
   Value read_a, read_b;  // replaced by a mistake
   std::optional<double> used_alpha;
   std::int64_t dropped_k = 0;
+  bool judge_noise = true;
 
  private:
   BlockTensor blocks(Format format, std::int64_t rows, float multiplier) {
